@@ -203,7 +203,7 @@ class _cpudist:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
-        # comm, role, untraced, alias
+        # printkey, comm, role, untraced, alias
         event: _Texts = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -217,6 +217,9 @@ class _cpudist:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
         # also show the mean of all times
@@ -367,7 +370,7 @@ class _gc:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
-        # comm, role, untraced, alias
+        # printkey, comm, role, untraced, alias
         event: _Texts = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -381,6 +384,9 @@ class _gc:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
         # also show the mean of all times
@@ -407,7 +413,7 @@ class _hardirqs:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
-        # comm, role, untraced, alias
+        # printkey, comm, role, untraced, alias
         event: _Texts = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -421,6 +427,9 @@ class _hardirqs:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
         # also show the mean of all times
         avg: bool = ...,
         # also show a histogram of all times
@@ -779,7 +788,7 @@ class _multi_trace:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
-        # comm, role, untraced, alias
+        # printkey, comm, role, untraced, alias
         event: _Texts = ...,
         # match events by this expression on their fields (default: by thread with -p, -t,
         # --cgroups or a command, otherwise by CPU)
@@ -799,6 +808,9 @@ class _multi_trace:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
         # also show the mean of all times
@@ -839,6 +851,8 @@ class _nested_trace:
         impl: _Text = ...,
         # also count calls that take longer
         than: _Time = ...,
+        # print each call that --than selects
+        print_beyond: bool = ...,
         # a call tree for each key
         perins: bool = ...,
         # print each call when it returns (with --than: those that take longer); samecpu, samepid,
@@ -1092,7 +1106,7 @@ class _query:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
-        # comm, role, untraced, alias
+        # printkey, comm, role, untraced, alias
         event: _Texts = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -1106,6 +1120,9 @@ class _query:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
         # also show the mean of all times
@@ -1174,7 +1191,7 @@ class _rundelay:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
-        # comm, role, untraced, alias
+        # printkey, comm, role, untraced, alias
         event: _Texts = ...,
         # match events by this expression on their fields (default: by thread with -p, -t,
         # --cgroups or a command, otherwise by CPU)
@@ -1191,6 +1208,9 @@ class _rundelay:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
         # also show the mean of all times
@@ -1216,7 +1236,7 @@ class _runqlat:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
-        # comm, role, untraced, alias
+        # printkey, comm, role, untraced, alias
         event: _Texts = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -1230,6 +1250,9 @@ class _runqlat:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
         # also show the mean of all times
@@ -1347,7 +1370,7 @@ class _softirqs:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
-        # comm, role, untraced, alias
+        # printkey, comm, role, untraced, alias
         event: _Texts = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -1361,6 +1384,9 @@ class _softirqs:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
         # also show the mean of all times
         avg: bool = ...,
         # also show a histogram of all times
@@ -1522,7 +1548,7 @@ class _syscalls:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
-        # comm, role, untraced, alias
+        # printkey, comm, role, untraced, alias
         event: _Texts = ...,
         # match events by this expression on their fields (default: by thread with -p, -t,
         # --cgroups or a command, otherwise by CPU)
@@ -1535,6 +1561,9 @@ class _syscalls:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
         # also show the mean of all times

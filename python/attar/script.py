@@ -144,6 +144,10 @@ class ScriptEvents(Events):
 
     def __init__(self, line):
         super().__init__([], line.command, True)
+        words = {word for word, _ in line.options}
+        if line.is_perf_prof and words & {'-g', '--call-graph'} \
+                and '--no-kernel-callchain' not in words:
+            self._run.set_word(b'--no-user-callchain', None)  # the default of perf-prof
         for word, following in line.options:
             self._run.set_word(os.fsencode(word),
                                None if following is None else os.fsencode(following))

@@ -200,7 +200,8 @@ static bool is_left_out(const char *name, bool is_profiler, bool has_stack)
 }
 
 /* In the order of perf-prof; "": fields that all tracepoints have. */
-static int add_names(struct kind *kind, bool is_profiler, uint64_t sample_type)
+static int add_names(
+	struct kind *kind, bool is_profiler, bool has_members, uint64_t sample_type)
 {
 	static const char *const of_sample[] = {"_pid", "_tid", "_time", "_cpu", "_period", "",
 		"_realtime", "_callchain", "_event"};
@@ -217,7 +218,7 @@ static int add_names(struct kind *kind, bool is_profiler, uint64_t sample_type)
 	}
 	if (r == 0)
 		r = add_fields(kind, false);
-	if (r == 0 && is_profiler)
+	if (r == 0 && has_members)
 		r = add_members(kind, sample_type);
 	return r == 0 ? add_other_getters(kind, has_stack) : r;
 }
@@ -227,6 +228,7 @@ static PyObject *new_kind(uint32_t number, const char *name, const struct attar_
 	const struct perf_event_attr *attr)
 {
 	const struct attar_format *format = spec ? spec->format : NULL;
+	const bool is_profiler = spec && spec->kind == ATTAR_EVENT_PROFILER;
 	struct kind *kind = PyObject_New(struct kind, kind_type);
 
 	if (!kind)
@@ -241,7 +243,7 @@ static PyObject *new_kind(uint32_t number, const char *name, const struct attar_
 	kind->keys = PyList_New(0);
 	if (!kind->name || !kind->full_name || !kind->index || !kind->all || !kind->keys ||
 		(format && copy_fields(kind, format) < 0) ||
-		add_names(kind, spec && spec->kind == ATTAR_EVENT_PROFILER,
+		add_names(kind, is_profiler, is_profiler || !format,
 			attr ? attr->sample_type : 0) < 0) {
 		Py_DECREF(kind);
 		return NULL;

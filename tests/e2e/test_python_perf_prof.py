@@ -197,7 +197,60 @@ def sched__sched_wakeup(event):
     assert [bool(re.match(r'\d{4}-\d\d-\d\d ', line)) for line in heads] == \
         [True, False, True, False]
     assert all(text.strip() in line for line in heads) and heads[1].startswith(text)
-    assert [i for i, line in enumerate(lines) if line.startswith('    0x')] == [1, 2, 4, 5]
+    frames = [(i, line.split('+')[0]) for i, line in enumerate(lines) if line.startswith('    f')]
+    assert frames == [(i, f'    ffffffff810000{n}0 Unknown')
+                      for i, n in ((1, 1), (2, 2), (4, 1), (5, 2))]
+
+
+def test_print_of_events_without_fields(python, tmp_path):
+    """Faults have an address, and samples of a clock a period; both have an instruction."""
+    recording = tmp_path / 'x.script'
+    recording.write_text('''# attar script
+event page-faults sampled stack
+event cpu-clock stack
+1.000 0 7/7 a page-faults addr=0x1000 stack=0x401000
+1.001 0 7/7 a cpu-clock stack=0x402000 period=1000
+''')
+    lines = python('''
+def page_faults(event):
+    event.print(False, False)
+    print(event.addr == event._addr == 0x1000, 'ip' in event, len(event) == len(event.keys()))
+def __sample__(event):
+    event.print(False, False)
+''', options=('--input', recording)).splitlines()
+    assert [line.split(': ', 1)[-1] for line in lines] == [
+        'addr=0x1000 ip=0x401000', 'True True True', 'ip=0x402000 period=1000']
+
+
+def test_members_of_faults(python):
+    """The event of the name of a profiler has the same address as the profiler's event."""
+    assert python('''
+found = [0, 0, 0]
+def page_faults(event):
+    found[0] += 1
+    found[1] += 'addr' in event and 'ip' in event.keys()
+    found[2] += event.ip >> 63 == 0 and event.addr != event.ip
+def __exit__():
+    print(found[0] == found[1] > 1000, found[2] > 1000)
+''', '--', workload('faults1000'), options=('-e', 'page-faults')) == 'True True\n'
+
+
+def test_parts_of_stacks(python, program):
+    """perf-prof's python takes the kernel's part of stacks only, unless it is told otherwise."""
+    script = '''
+kernel = user = 0
+def task__task_rename(event):
+    global kernel, user
+    kernel += any(frame['kernel'] for frame in event._callchain)
+    user += any(not frame['kernel'] for frame in event._callchain)
+def __exit__():
+    print(kernel, user)
+'''
+    event = 'task:task_rename/newcomm=="truth"/'
+    plain = '300 0\n' if program.name == 'perf-prof' else '300 300\n'
+    for options, found in (((), plain), (('--user-callchain',), '300 300\n'),
+                           (('--user-callchain', '--no-kernel-callchain'), '0 300\n')):
+        assert python(script, '--', *RENAMES, options=('-e', event, '-g', *options)) == found
 
 
 def test_state_in_a_file(python, recording, tmp_path):
@@ -264,8 +317,8 @@ def __sample__(event):
                   if frame['symbol'] == 'write')
 def __exit__():
     print(len(starts), sorted(names))
-''', '--', *RENAMES, options=('-g', '-e', 'task:task_rename/newcomm=="truth"/,'
-                                'syscalls:sys_enter_write')
+''', '--', *RENAMES, options=('-g', '--user-callchain', '-e',
+                                'task:task_rename/newcomm=="truth"/,syscalls:sys_enter_write')
     ) == "1 ['syscalls:sys_enter_write', 'task:task_rename']\n"
 
 
