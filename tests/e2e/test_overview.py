@@ -3,8 +3,10 @@
 import errno
 import json
 import os
+import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import tempfile
 
@@ -502,6 +504,41 @@ sh -c 'exit 0'; {workload("threads2")} 10; exit 0'''
     assert not remarks or remarks[0].startswith(
         '5 of 9 exited processes failed (exit status 3: 3, ')
     assert not remarks or 'exit status 4: 1' in remarks[0] and 'SIGSEGV: 1' in remarks[0]
+
+
+@pytest.fixture
+def small_group():
+    """A control group with 16 MiB of memory: the path of its list of tasks."""
+    root = pathlib.Path('/sys/fs/cgroup')
+    kinds = [(root / 'memory', 'tasks', 'memory.limit_in_bytes'),
+             (root, 'cgroup.procs', 'memory.max')]
+    for parent, tasks, limit in kinds:
+        folder = parent / f'attar-{os.getpid()}'
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        try:
+            (folder / limit).write_text(str(16 << 20))
+            yield folder / tasks
+            return
+        except OSError:
+            continue
+        finally:
+            folder.rmdir()
+    pytest.skip('no control groups that limit memory')
+
+
+@pytest.mark.usefixtures('root')
+def test_processes_that_the_kernel_kills(small_group):
+    program = 'parts = []\nwhile True: parts.append(bytearray(b"x") * (1 << 20))'
+    done = run('overview', '--format', 'json', '-q', '--', 'sh', '-c',
+               f'echo $$ >{small_group}; exec "$@"', 'sh', '/usr/bin/python3', '-I', '-S', '-c',
+               program)
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    finding = rows(json.loads(done.stdout), 'findings')[0]
+    assert (finding['finding'], finding['values']['value']) == ('OOM kill', 1)
+    assert 'OOM kill' not in found_in(report('overview', '--', 'true'))
 
 
 @pytest.mark.usefixtures('root')

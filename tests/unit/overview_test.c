@@ -224,12 +224,15 @@ static void test_system(void **state)
 	assert_true(finds(f, "memory pressure"));
 	f->sums.system.memory = 0.099;
 	assert_false(finds(f, "memory pressure"));
+	assert_false(finds(f, "OOM kill"));
+	f->sums.system.oom_kills = 1;
+	assert_true(finds(f, "OOM kill"));
 }
 
 static void test_order(void **state)
 {
 	static const char *const names[] = {
-		"disk", "user code", "failing calls", "major faults", "steal"};
+		"OOM kill", "disk", "user code", "failing calls", "major faults", "steal"};
 	static char program[] = "./slow", argument[] = "it's";
 	static char *const command[] = {program, argument, NULL};
 	struct fixture *f = *state;
@@ -240,14 +243,17 @@ static void test_order(void **state)
 	f->sums.counts[COUNT_MAJOR] = 1000;
 	f->sums.counts[COUNT_ERRORS] = 30000;
 	f->sums.system.steal = 0.1;
+	f->sums.system.oom_kills = 2;
 	find(f);
-	assert_int_equal(f->n, 5);
-	for (size_t i = 0; i < 5; i++)
+	assert_int_equal(f->n, 6);
+	for (size_t i = 0; i < 6; i++)
 		assert_string_equal(f->findings[i].name, names[i]);
+	assert_string_equal(f->findings[0].value_text, "2 processes");
+	assert_string_equal(f->findings[0].command, "attar oomkill -a -- ./slow 'it'\\''s'");
 	/* the process is none of this machine, and its command must run again */
-	assert_string_equal(f->findings[0].command, "attar offcpu -D -- ./slow 'it'\\''s'");
-	assert_string_equal(f->findings[2].command, "attar syscalls -- ./slow 'it'\\''s'");
-	assert_string_equal(f->findings[4].command, "attar cpu-util -i 1s -a -- ./slow 'it'\\''s'");
+	assert_string_equal(f->findings[1].command, "attar offcpu -D -- ./slow 'it'\\''s'");
+	assert_string_equal(f->findings[3].command, "attar syscalls -- ./slow 'it'\\''s'");
+	assert_string_equal(f->findings[5].command, "attar cpu-util -i 1s -a -- ./slow 'it'\\''s'");
 }
 
 /* Short times are in microseconds. */

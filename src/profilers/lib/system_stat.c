@@ -35,11 +35,27 @@ static void read_pressure(struct system_stat *stat)
 	fclose(file);
 }
 
+/* Linux 4.13. */
+static void read_oom_kills(struct system_stat *stat)
+{
+	FILE *file = fopen("/proc/vmstat", "re");
+	unsigned long long value;
+	char name[64];
+
+	if (!file)
+		return;
+	while (fscanf(file, "%63s %llu", name, &value) == 2)
+		if (!strcmp(name, "oom_kill"))
+			stat->oom_kills = value;
+	fclose(file);
+}
+
 void system_stat_read(struct system_stat *ret_stat)
 {
 	*ret_stat = (struct system_stat){0};
 	read_cpu(ret_stat);
 	read_pressure(ret_stat);
+	read_oom_kills(ret_stat);
 }
 
 struct system_change system_stat_change(
@@ -52,6 +68,8 @@ struct system_change system_stat_change(
 		return change;
 	if (ticks && to->cpu_ticks > from->cpu_ticks && to->steal_ticks > from->steal_ticks)
 		change.steal = (double)(to->steal_ticks - from->steal_ticks) / (double)ticks;
+	if (to->oom_kills > from->oom_kills)
+		change.oom_kills = to->oom_kills - from->oom_kills;
 	if (to->memory_stall > from->memory_stall)
 		change.memory =
 			1000 * (double)(to->memory_stall - from->memory_stall) / (double)elapsed_ns;

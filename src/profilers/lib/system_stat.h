@@ -10,14 +10,16 @@ struct system_stat {
 	bool is_known;
 	uint64_t cpu_ticks, steal_ticks; /* of all CPUs */
 	uint64_t memory_stall;           /* us in which a task waited for memory; 0: unknown */
+	uint64_t oom_kills;              /* also in control groups */
 };
 
 void system_stat_read(struct system_stat *ret_stat);
 
-/* Shares between two readings, 0..1; 0 if unknown. */
+/* Between two readings; 0 if unknown. The shares are 0..1. */
 struct system_change {
 	double steal;  /* of the CPU time, used by the host for something else */
 	double memory; /* of the time, in which a task waited for memory */
+	uint64_t oom_kills; /* a number */
 };
 
 struct system_change system_stat_change(

@@ -555,6 +555,25 @@ static void check_errors(struct findings *findings)
 		error ? error : "an unknown error");
 }
 
+/* The reason why processes are missing afterwards. */
+static void check_oom_kills(struct findings *findings)
+{
+	uint64_t kills = findings->sums->system.oom_kills;
+	struct overview_finding *finding = add(findings, "OOM kill", (double)kills, 1, "");
+
+	if (!finding)
+		return;
+	finding->is_stuck = true;
+	snprintf(finding->value_text, sizeof(finding->value_text), "%llu process%s",
+		(unsigned long long)kills, kills == 1 ? "" : "es");
+	snprintf(finding->limit_text, sizeof(finding->limit_text), "1");
+	append(finding->evidence, 0,
+		"of the system killed by the kernel, because the memory of the machine or of a "
+		"control group was used up: dmesg names %s",
+		kills == 1 ? "it" : "them");
+	set_system_command(findings, finding, &(struct next){"oomkill"});
+}
+
 static void check_system(struct findings *findings)
 {
 	const struct system_change *system = &findings->sums->system;
@@ -637,6 +656,7 @@ size_t overview_find(
 	if (!sums->elapsed)
 		return 0;
 	check_stuck(&findings);
+	check_oom_kills(&findings);
 	for (int part = 0; part < ACTIVE_PARTS; part++)
 		check_part(&findings, part);
 	check_latencies(&findings);

@@ -403,7 +403,7 @@ struct overview_finding {
 	const char *name;
 	double excess;       /* value / limit */
 	bool is_doubt;       /* about the report: the last one, and its heading */
-	bool is_stuck;       /* threads cannot go on: the first one */
+	bool is_stuck;       /* threads cannot go on, or were killed: the first ones */
 	bool is_share;       /* of the active time; these follow */
 	bool is_sleep;       /* of a program, on purpose */
 	bool needs_samples;  /* more than a recording has */
