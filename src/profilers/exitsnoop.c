@@ -305,7 +305,7 @@ static int on_exit_task(struct attar_run *run, void *self, const struct attar_ev
 	struct exitsnoop *s = self;
 	struct attar_stamp at = task_stamp_of(ev);
 	pid_t tid = (pid_t)attar_arg_i64(ev, EXIT_PID);
-	bool is_last = count_exit(s, ev, tid);
+	bool is_last = count_exit(s, ev, tid), failed;
 	uint64_t birth;
 	struct end how;
 	const struct end *end = NULL;
@@ -321,10 +321,11 @@ static int on_exit_task(struct attar_run *run, void *self, const struct attar_ev
 	if ((s->name && !names_match(s->name, ev->thread->comm)) ||
 		!attar_run_is_selected(run, ev->thread) || !attar_run_is_cpu_selected(run, at.cpu))
 		return 0;
-	if (s->fails && !(end && (end->is_signal || end->status)))
-		return 0;
-	task_counts_add(&s->counts, end && (end->is_signal || end->status));
-	return attar_run_wants_lines(run) ? print_exit(run, ev, tid, birth, end) : 0;
+	failed = end && (end->is_signal || end->status);
+	task_counts_add(&s->counts, failed);
+	return (failed || !s->fails) && attar_run_wants_lines(run)
+		       ? print_exit(run, ev, tid, birth, end)
+		       : 0;
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)

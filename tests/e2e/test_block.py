@@ -536,6 +536,8 @@ def test_flushes_that_others_asked_for(script):
     assert remarks == ["1 flush is left out: other threads than the selected ones, such as "
                        "'writer', asked for them, perhaps for an fsync() of these; -a shows them"]
     assert reports('biolatency', '--input', script(text), '-p', '7')[-1].get('remarks') is None
+    # With -a it does not show them, either.
+    assert reports('bitesize', '--input', script(text), '-p', '8')[-1].get('remarks') is None
 
 
 @pytest.mark.quick

@@ -172,8 +172,11 @@ static int biolatency_report(
 static int bitesize_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
+	struct bio *b = self;
+
 	(void)run;
-	return hist_report(self, report, scope, ATTAR_UNIT_BYTES);
+	b->block.left_out = 0; /* flushes, which are never shown */
+	return hist_report(b, report, scope, ATTAR_UNIT_BYTES);
 }
 
 static int biosnoop_report(
