@@ -420,6 +420,52 @@ def test_requests_of_the_same_sector_at_the_same_time(script):
     assert [r[4:] for r in found] == [(1, 29), (11, 19), (13, 17), (9, 19)] and remarks == []
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize('kinds, sizes', [(('R', 'R'), (8, 16)), (('R', 'RA'), (8, 8)),
+                                          (('RS', 'W'), (8, 8)), (('R', 'RA'), (16, 8))])
+@pytest.mark.parametrize('last', [0, 1])
+def test_what_tells_requests_of_a_sector_apart(script, kinds, sizes, last):
+    """Size and type: the second request completes first (last 0), or the first one."""
+    first, second = ((f'{kind} 8+{size}') for kind, size in zip(kinds, sizes))
+    ends = (second, first) if last == 0 else (first, second)
+    text = by_tasks(steps(f'10 getrq {first}', f'20 getrq {second}', f'31 issue {second}',
+                          f'52 issue {first}', f'60 complete {ends[0]}', f'90 complete {ends[1]}'),
+                    (1, 2))
+    found, remarks = printed(script(text))
+    ended = {kind: 90 - 30 * (kind == ends[0]) for kind in (first, second)}
+    assert sorted((f'{r[1]} 8+{r[3] // 512}', *r[4:]) for r in found) == sorted(
+        [(first, 42, ended[first] - 52), (second, 11, ended[second] - 31)]) and remarks == []
+
+
+@pytest.mark.quick
+def test_threads_tell_the_queues_of_requests_apart(script):
+    """The second reader issues its request itself, before the first one; both are equal."""
+    text = by_tasks(steps('10 getrq R 8+8', '20 getrq R 8+8', '21 issue R 8+8', '60 issue R 8+8',
+                          '70 complete R 8+8', '90 complete R 8+8'), (1, 2))
+    at = '1.000021 0 9/9 kworker'
+    assert text.count(at) == 1
+    found, remarks = printed(script(text.replace(at, '1.000021 0 7/2 writer')))
+    assert sorted(r[4] for r in found) == [1, 50] and remarks == []
+    assert [r[4] for r in printed(script(text))[0]] == [11, 40]
+
+
+@pytest.mark.quick
+def test_priorities_tell_requests_of_a_sector_apart(script):
+    declared = {'insert': 'bytes:u32', 'issue': 'bytes:u32', 'complete': 'error:int'}
+    text = by_tasks(steps('10 getrq R 8+8', '11 issue R 8+8', '20 getrq R 8+8', '22 issue R 8+8',
+                          '40 complete R 8+8', '90 complete R 8+8'), (1, 2))
+    for time, ioprio in ((11, 4), (22, 7), (40, 7), (90, 4)):
+        text = re.sub(rf'(1\.0000{time} .*)', rf'\1 ioprio={ioprio}', text)
+    events = SCRIPT
+    for name, field in declared.items():
+        events = re.sub(rf'(block_rq_{name} .*) {field}', rf'\1 {field} ioprio:u16', events)
+    path = script(text)
+    path.write_text(path.read_text().replace(SCRIPT, events))
+    assert path.read_text().count('ioprio') == 7
+    found, remarks = printed(path)
+    assert [r[4:] for r in found] == [(2, 18), (1, 79)] and remarks == []
+
+
 MISSED = 'requests whose completion was missed, which are not counted: {}'
 
 

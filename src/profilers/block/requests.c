@@ -4,6 +4,7 @@
 #include "block/flushes.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct open_request {
 	bool asks_fua;
 	bool is_requeued;   /* will be issued again */
 	bool is_superseded; /* one was begun since that cannot be in flight at the same time */
+	int32_t ioprio;     /* -1: unknown */
 	uint32_t cpu;       /* a flush: where it was issued */
 };
 
@@ -43,7 +45,7 @@ const char *block_stage_name(enum block_stage stage)
 /* ---- requests ---- */
 
 /* Fields of the events: those of bios have no bytes, the completion has no comm. */
-enum { DEV, AT, N_SECTORS, RWBS, COMM, BYTES, ERROR };
+enum { DEV, AT, N_SECTORS, RWBS, COMM, BYTES, ERROR, IOPRIO };
 
 static void copy_text(char *to, size_t max, const struct attar_event *ev, unsigned field)
 {
@@ -73,6 +75,24 @@ static void begin(struct attar_run *run, const struct attar_event *ev, const str
 	copy_text(request->comm, sizeof(request->comm), ev, COMM);
 }
 
+/* Of requests and completions; a completion has no bytes. */
+static uint64_t bytes_of(const struct attar_event *ev)
+{
+	return attar_arg_exists(ev, BYTES) ? attar_arg_u64(ev, BYTES)
+					   : attar_arg_u64(ev, N_SECTORS) * SECTOR;
+}
+
+static int32_t ioprio_of(const struct attar_event *ev)
+{
+	return attar_arg_exists(ev, IOPRIO) ? (int32_t)attar_arg_u64(ev, IOPRIO) : -1;
+}
+
+/* "WS" or "FWFS" */
+static bool is_write(const char *type)
+{
+	return type[block_asks_preflush(type)] == 'W';
+}
+
 /* ---- the open requests of a key ---- */
 
 static struct attar_state *slot_of(struct block *block, struct key *key, uint32_t slot)
@@ -92,18 +112,53 @@ static bool is_stale(const struct attar_state *state)
 	return state->state == ATTAR_NO_STATE;
 }
 
+/* "FWS" and "WSF": without what it asks of the device's cache, which the kernel may do itself. */
+static bool is_same_type(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, "F");
+		b += strspn(b, "F");
+		if (!*a || *a != *b)
+			return *a == *b;
+	}
+}
+
 /*
- * The request that passes to this stage: of those that have not reached it, the one that began
- * first, but a stale or superseded one only if there is no other; a flush that is stale is never
- * issued. Of superseded requests with data it is the one that began last, because the completions
- * of the others are more likely to have been missed. Sets its slot in the key. NULL: none.
+ * How little a request is like that of an event: 0 if nothing tells them apart. Until the request
+ * is issued, bios can be added to it, and another thread than the one that began it may have the
+ * event; what completes is what was issued, or a part of it.
  */
-static struct attar_state *find(struct block *block, struct key *key, enum block_stage stage)
+static unsigned unlike(
+	const struct open_request *open, const struct attar_event *ev, enum block_stage stage)
+{
+	bool is_completion = stage == BLOCK_COMPLETE,
+	     other_bytes = open->request.bytes != bytes_of(ev);
+	int32_t ioprio = ioprio_of(ev);
+	char type[BLOCK_TYPE_BYTES];
+
+	copy_text(type, sizeof(type), ev, RWBS);
+	if (!is_completion)
+		return 4 * !is_same_type(open->request.type, type) +
+		       2 * (!ev->thread || ev->thread->tid != open->request.tid) + other_bytes;
+	return 4 * !is_same_type(open->request.type, type) + 2 * other_bytes +
+	       (ioprio >= 0 && open->ioprio >= 0 && ioprio != open->ioprio);
+}
+
+/*
+ * The request that passes to this stage: of those that have not reached it, the one that is most
+ * like that of the event, or began first, but a stale or superseded one only if there is no other;
+ * a flush that is stale is never issued. Of superseded requests with data it is the one that began
+ * last, because the completions of the others are more likely to have been missed. ev: of a
+ * request; NULL: of a bio. Sets its slot in the key. NULL: none.
+ */
+static struct attar_state *find(
+	struct block *block, struct key *key, enum block_stage stage, const struct attar_event *ev)
 {
 	bool is_data = key->kind == BLOCK_DATA;
 	struct attar_state *state = slot_of(block, key, 0);
 	uint32_t found = SLOTS_MAX;
-	bool is_found_stale = true;
+	bool is_found_stale = true, is_alone = state && !has_next(state);
+	unsigned least = UINT_MAX;
 	uint64_t first = UINT64_MAX;
 
 	for (uint32_t i = 0; i < SLOTS_MAX && state; i++) {
@@ -113,11 +168,15 @@ static struct attar_state *find(struct block *block, struct key *key, enum block
 			is_stale(state) ? is_data || stage == BLOCK_COMPLETE : state->state < stage;
 		uint64_t since = open->request.since;
 		uint64_t order = open->is_superseded && is_data ? UINT64_MAX - since : since;
+		unsigned differs = fits && ev && !is_alone ? unlike(open, ev, stage) : 0;
 
-		if (fits &&
-			(stale < is_found_stale || (stale == is_found_stale && order < first))) {
+		if (fits && (stale < is_found_stale ||
+				    (stale == is_found_stale &&
+					    (differs < least ||
+						    (differs == least && order < first))))) {
 			found = i;
 			first = order;
+			least = differs;
 			is_found_stale = stale;
 		}
 		if (!open->has_next)
@@ -259,12 +318,6 @@ static int flushes_issue(struct block *block, struct key key, const struct attar
 
 /* ---- requests that cannot be in flight at the same time ---- */
 
-/* "WS" or "FWFS" */
-static bool is_write(const char *type)
-{
-	return type[block_asks_preflush(type)] == 'W';
-}
-
 /*
  * A request with data begins. A sector is not written twice at the same time, and a thread does not
  * read it twice: the completion of such a request that is open was missed, unless it is seen later,
@@ -400,7 +453,7 @@ static int get_open(struct attar_run *run, struct block *block, const struct att
 	enum block_stage stage, struct key *key, struct attar_state **ret_state)
 {
 	const struct attar_stamp at = stamp_at(ev);
-	struct attar_state *state = stage == BLOCK_GETRQ ? NULL : find(block, key, stage);
+	struct attar_state *state = stage == BLOCK_GETRQ ? NULL : find(block, key, stage, ev);
 	int r = 0;
 
 	*ret_state = state;
@@ -453,9 +506,8 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 	request = &open->request;
 	if (!is_new && state->ended == ATTAR_NO_STATE)
 		request->is_partial = true;
-	request->bytes =
-		(uint32_t)(attar_arg_exists(ev, BYTES) ? attar_arg_u64(ev, BYTES)
-						       : attar_arg_u64(ev, N_SECTORS) * SECTOR);
+	request->bytes = (uint32_t)bytes_of(ev);
+	open->ioprio = ioprio_of(ev);
 	copy_text(request->type, sizeof(request->type), ev, RWBS);
 	block->is_selected = request->is_selected;
 	if (stage == BLOCK_ISSUE) {
@@ -498,7 +550,7 @@ static int on_requeue(struct attar_run *run, void *self, const struct attar_even
 	struct attar_state *state;
 
 	(void)run;
-	state = find(block, &key, BLOCK_COMPLETE);
+	state = find(block, &key, BLOCK_COMPLETE, ev);
 	if (state && state->state == BLOCK_ISSUE)
 		((struct open_request *)state->value)->is_requeued = true;
 	return 0;
@@ -515,7 +567,7 @@ static int on_frontmerge(struct attar_run *run, void *self, const struct attar_e
 	request.sector += attar_arg_u64(ev, N_SECTORS);
 	if (!block_devices_has(&block->selected, bio.dev))
 		return 0;
-	state = find(block, &request, BLOCK_ISSUE);
+	state = find(block, &request, BLOCK_ISSUE, NULL);
 	return state ? move(block, state, &request, &bio) : 0;
 }
 
@@ -525,7 +577,7 @@ static int on_merge(struct attar_run *run, void *self, const struct attar_event 
 	struct block *block = self;
 	struct key key = key_of(block, ev, false);
 	const struct attar_stamp at = stamp_at(ev);
-	struct attar_state *state = find(block, &key, BLOCK_ISSUE);
+	struct attar_state *state = find(block, &key, BLOCK_ISSUE, ev);
 
 	(void)run;
 	if (!state)
@@ -591,7 +643,7 @@ static int on_complete(struct attar_run *run, void *self, const struct attar_eve
 			block_flushes_end(&block->flushes, (uint32_t)key.dev, key.sector);
 		return 0;
 	}
-	state = find(block, &key, BLOCK_COMPLETE);
+	state = find(block, &key, BLOCK_COMPLETE, ev);
 	if (!state) {
 		block->unknown++;
 		return 0;
@@ -666,18 +718,21 @@ static const struct attar_input inputs[BLOCK_EVENTS] = {
 		.on_event = on_getrq,
 		.optional = true},
 	{.event = "block:block_rq_insert",
-		.fields = {"dev", "sector", "nr_sector", "rwbs", "comm", "?bytes"},
+		.fields = {"dev", "sector", "nr_sector", "rwbs", "comm", "?bytes", "?error",
+			"?ioprio"},
 		.on_event = on_insert,
 		.optional = true},
 	{.event = "block:block_rq_issue",
-		.fields = {"dev", "sector", "nr_sector", "rwbs", "comm", "?bytes"},
+		.fields = {"dev", "sector", "nr_sector", "rwbs", "comm", "?bytes", "?error",
+			"?ioprio"},
 		.on_event = on_issue},
 	{.event = "block:block_bio_frontmerge",
 		.fields = {"dev", "sector", "nr_sector", "rwbs"},
 		.on_event = on_frontmerge,
 		.optional = true},
 	{.event = "block:block_rq_complete",
-		.fields = {"dev", "sector", "nr_sector", "rwbs", "?comm", "?bytes", "error|errors"},
+		.fields = {"dev", "sector", "nr_sector", "rwbs", "?comm", "?bytes", "error|errors",
+			"?ioprio"},
 		.on_event = on_complete},
 	{.event = "block:block_rq_requeue",
 		.fields = {"dev", "sector", "nr_sector", "rwbs"},
