@@ -2,11 +2,11 @@
 /* misc: prints records of what changes: code, names, mappings, BPF programs, control groups. */
 #include <errno.h>
 #include <inttypes.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "attar/run.h"
+#include "lib/cgroups.h"
 
 enum { TEXT_BYTES = 4096 };
 
@@ -184,33 +184,13 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 
 /* ---- report ---- */
 
-/* The hierarchy of control groups in which perf events count groups. */
-static bool find_hierarchy(char *ret_path, size_t size, bool *ret_v1)
-{
-	FILE *mounts = setmntent("/proc/self/mounts", "r");
-	const struct mntent *mount;
-	bool is_found = false;
-
-	*ret_v1 = false;
-	while (mounts && !*ret_v1 && (mount = getmntent(mounts))) {
-		*ret_v1 = !strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event");
-		if (!*ret_v1 && (is_found || strcmp(mount->mnt_type, "cgroup2") != 0))
-			continue;
-		snprintf(ret_path, size, "%s", mount->mnt_dir);
-		is_found = true;
-	}
-	if (mounts)
-		endmntent(mounts);
-	return is_found;
-}
-
 /* Systems with both versions of control groups have several hierarchies. */
 static void remark_on_groups(struct attar_report *report)
 {
 	char path[TEXT_BYTES];
 	bool is_v1;
 
-	if (find_hierarchy(path, sizeof(path), &is_v1))
+	if (cgroups_hierarchy("perf_event", path, sizeof(path), &is_v1))
 		attar_report_remark(report,
 			"no control group was created in %s (cgroup %s), the hierarchy of perf "
 			"events: the kernel does not report groups of other hierarchies",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar overview: exact on scripts; programs that are slow for one known reason."""
+import contextlib
 import errno
 import json
 import os
@@ -506,27 +507,62 @@ sh -c 'exit 0'; {workload("threads2")} 10; exit 0'''
     assert not remarks or 'exit status 4: 1' in remarks[0] and 'SIGSEGV: 1' in remarks[0]
 
 
-@pytest.fixture
-def small_group():
-    """A control group with 16 MiB of memory: the path of its list of tasks."""
+@contextlib.contextmanager
+def control_group(controller, name, value, name_v2, value_v2):
+    """A control group with a limit: the path of its list of tasks."""
     root = pathlib.Path('/sys/fs/cgroup')
-    kinds = [(root / 'memory', 'tasks', 'memory.limit_in_bytes'),
-             (root, 'cgroup.procs', 'memory.max')]
-    for parent, tasks, limit in kinds:
+    for parent, tasks, limit, text in [(root / controller, 'tasks', name, value),
+                                       (root, 'cgroup.procs', name_v2, value_v2)]:
         folder = parent / f'attar-{os.getpid()}'
-        try:
+        with contextlib.suppress(OSError):
             folder.mkdir()
+        try:
+            (folder / limit).write_text(text)
         except OSError:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
             continue
         try:
-            (folder / limit).write_text(str(16 << 20))
             yield folder / tasks
-            return
-        except OSError:
-            continue
         finally:
             folder.rmdir()
-    pytest.skip('no control groups that limit memory')
+        return
+    pytest.skip(f'no control groups with the controller {controller}')
+
+
+@pytest.fixture
+def small_group():
+    with control_group('memory', 'memory.limit_in_bytes', str(16 << 20),
+                       'memory.max', str(16 << 20)) as tasks:
+        yield tasks
+
+
+@pytest.fixture
+def slow_group():
+    with control_group('cpu', 'cpu.cfs_quota_us', '20000', 'cpu.max', '20000 100000') as tasks:
+        yield tasks
+
+
+@pytest.mark.usefixtures('root')
+def test_limit_of_a_control_group(slow_group):
+    """A fifth of a CPU: the program waits although CPUs may be idle."""
+    program = ['/usr/bin/python3', '-I', '-S', '-c', 'while True: pass']
+    evidence = []
+    for group in '/dev/null', slow_group:
+        with subprocess.Popen(['sh', '-c', f'echo $$ >{group}; exec "$@"', 'sh',
+                               *program]) as process:
+            try:
+                found = report_until(
+                    lambda found: 'run queue' in found_in(found) or group == '/dev/null',
+                    'overview', '-p', process.pid, '-d', '500ms')
+            finally:
+                process.kill()
+        evidence += [' '.join(r['values']['evidence'] for r in rows(found, 'findings'))]
+    assert 'control group' not in evidence[0]
+    stopped, periods = re.search(
+        f'; control group /{slow_group.parent.name} may use 0.20 CPUs, and has been stopped in '
+        r'(\d+) of (\d+) periods so far, because it had used them', evidence[1]).groups()
+    assert 1 <= int(stopped) <= int(periods)
 
 
 @pytest.mark.usefixtures('root')

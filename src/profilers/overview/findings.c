@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "lib/cgroups.h"
 #include "overview/overview.h"
 
 enum {
@@ -423,6 +425,29 @@ static const struct next *next_of(const struct overview_sums *sums, enum overvie
 			.next;
 }
 
+/* The processes of a command that has ended were in the group of attar, unless they moved. */
+static pid_t pid_with_limit(
+	const struct overview_sums *sums, const struct overview_process *process)
+{
+	if (process->pid > 0 && kill(process->pid, 0) == 0)
+		return process->pid;
+	return sums->overview->has_selection && strstr(target_of(sums), " -- ") ? getpid() : 0;
+}
+
+static void add_cpu_limit(
+	const struct overview_sums *sums, const struct overview_process *process, char *text)
+{
+	pid_t pid = attar_run_is_live(sums->run) ? pid_with_limit(sums, process) : 0;
+	struct cpu_limit limit;
+
+	if (pid && cgroups_cpu_limit(pid, &limit))
+		append(text, strlen(text),
+			"; control group %s may use %.2f CPUs, and has been stopped in %llu of "
+			"%llu periods so far, because it had used them",
+			limit.group, limit.cpus, (unsigned long long)limit.throttled,
+			(unsigned long long)limit.periods);
+}
+
 static void check_part(struct findings *findings, enum overview_part part)
 {
 	const struct overview_sums *sums = findings->sums;
@@ -445,6 +470,8 @@ static void check_part(struct findings *findings, enum overview_part part)
 	n = add_culprit(sums, part, &culprit, finding->evidence);
 	add_detail(sums, part, finding->evidence, n);
 	add_wait(sums, part, &culprit, finding->evidence);
+	if (part == PART_READY)
+		add_cpu_limit(sums, culprit.process, finding->evidence);
 	if (part == PART_READY && attar_run_is_live(sums->run)) /* who has the CPUs meanwhile */
 		set_system_command(findings, finding, &(struct next){"oncpu"});
 	else

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Control groups: their hierarchies, and how much CPU time a group may use. */
+#ifndef PROFILERS_LIB_CGROUPS_H
+#define PROFILERS_LIB_CGROUPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Where the hierarchy with a controller is mounted: of v1 if that has it, otherwise v2. */
+bool cgroups_hierarchy(const char *controller, char *ret_path, size_t size, bool *ret_v1);
+
+enum { CPU_LIMIT_GROUP_BYTES = 128 };
+
+struct cpu_limit {
+	double cpus;
+	uint64_t periods, throttled; /* since the group exists; of throttled ones, the time was up */
+	char group[CPU_LIMIT_GROUP_BYTES];
+};
+
+/* Of the innermost group, from that of the process outwards, whose time was up. */
+bool cgroups_cpu_limit(pid_t pid, struct cpu_limit *ret_limit);
+
+#endif
