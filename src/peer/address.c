@@ -17,7 +17,7 @@
 
 enum { WAITING = 8, TRIES_MS = 5000, TRY_MS = 50, PORT_MAX = 65535 };
 
-/* Ports of vsock that need CAP_NET_BIND_SERVICE. A receiver uses one of the upper half. */
+/* Ports that need CAP_NET_BIND_SERVICE. A receiver uses one of the upper half. */
 enum { RESERVED = 1024, RESERVED_FIRST = 512 };
 
 /* When another machine does not answer: seconds without data, and between probes. */
@@ -186,6 +186,7 @@ union any {
 	struct sockaddr_storage storage;
 	struct sockaddr_un un;
 	struct sockaddr_vm vm;
+	struct sockaddr_in in;
 };
 
 static socklen_t fill(const struct address *a, union any *to)
@@ -322,6 +323,30 @@ static void bind_reserved(int fd)
 	}
 }
 
+/*
+ * The same for TCP. Servers can use the port meanwhile, as they set SO_REUSEADDR, too. The port of
+ * an earlier connection is refused by connect(2): the first port that is tried differs.
+ */
+static void bind_reserved_tcp(int fd, int family)
+{
+	union any at = {.any.sa_family = (sa_family_t)family};
+	const unsigned first = (unsigned)(base_now() / 1000);
+	const int one = 1;
+	int r = -1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	for (unsigned i = 0; r < 0 && i < RESERVED - RESERVED_FIRST; i++) {
+		unsigned port = RESERVED_FIRST + (first + i) % (RESERVED - RESERVED_FIRST);
+
+		at.in.sin_port = htons((uint16_t)port); /* at the same place in IPv6 */
+		r = bind(fd, &at.any,
+			family == AF_INET ? sizeof(struct sockaddr_in)
+					  : sizeof(struct sockaddr_in6));
+		if (r < 0 && errno != EADDRINUSE)
+			return;
+	}
+}
+
 static int ms_until(uint64_t deadline)
 {
 	uint64_t now = base_now();
@@ -341,6 +366,8 @@ static int connect_once(const union any *to, socklen_t len, int stop, uint64_t d
 		return -errno;
 	if (to->any.sa_family == AF_VSOCK)
 		bind_reserved(fd);
+	else if (to->any.sa_family != AF_UNIX && is_loopback(&to->any) && !geteuid())
+		bind_reserved_tcp(fd, to->any.sa_family);
 	if (connect(fd, &to->any, len) < 0) {
 		if (errno != EINPROGRESS)
 			return -errno;
@@ -361,7 +388,8 @@ static int connect_once(const union any *to, socklen_t len, int stop, uint64_t d
 /* Whether a listener may appear soon. */
 static bool is_early(int r)
 {
-	return r == -ECONNREFUSED || r == -ENOENT || r == -ECONNRESET || r == -EAGAIN;
+	return r == -ECONNREFUSED || r == -ENOENT || r == -ECONNRESET || r == -EAGAIN ||
+	       r == -EADDRNOTAVAIL;
 }
 
 int address_connect(const char *option, const struct address *a, int stop, uint64_t deadline)
@@ -526,6 +554,18 @@ int address_check_owner(const struct address *a, int fd, bool is_listener)
 	return attar_fail(-EPERM, "it belongs to user %u, not to root" OWNER_FIX, uid);
 }
 
+enum { ORIGIN_VM = 1, ORIGIN_USER, ORIGIN_ADDRESS };
+
+static uint64_t origin_of(unsigned kind, uint32_t value)
+{
+	return (uint64_t)kind << 32 | value;
+}
+
+bool address_is_of_user(uint64_t origin)
+{
+	return origin >> 32 == ORIGIN_USER;
+}
+
 uint64_t address_origin(const struct address *a, int fd)
 {
 	union any peer = {0};
@@ -539,13 +579,13 @@ uint64_t address_origin(const struct address *a, int fd)
 		if (is_own_vsock(fd, true))
 			return 0;
 		getpeername(fd, &peer.any, &size);
-		return UINT64_C(1) << 32 | peer.vm.svm_cid;
+		return origin_of(ORIGIN_VM, peer.vm.svm_cid);
 	}
 	if (find_user(a, fd, &uid) == 0)
-		return is_own(uid) ? 0 : UINT64_C(2) << 32 | uid;
+		return is_own(uid) ? 0 : origin_of(ORIGIN_USER, uid);
 	getpeername(fd, &peer.any, &size);
 	if (peer.any.sa_family == AF_INET)
-		return UINT64_C(3) << 32 | four->sin_addr.s_addr;
+		return origin_of(ORIGIN_ADDRESS, four->sin_addr.s_addr);
 	if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
 		memcpy(&network, six->sin6_addr.s6_addr + 8, sizeof(network));
 	else

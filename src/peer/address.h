@@ -47,7 +47,8 @@ int address_listen(const char *option, const struct address *address);
 /*
  * Connects, and tries again for some seconds while there is no listener, until the deadline (ns of
  * base_now()) at most; stop (-1: none) ends that when it becomes readable. Returns a non-blocking
- * fd, or a negative errno; -ECANCELED: stopped.
+ * fd, or a negative errno; -ECANCELED: stopped. Root connects from a port below 1024, within this
+ * machine and by vsock, so that the other end can tell it from other users.
  */
 int address_connect(
 	const char *option, const struct address *address, int stop, uint64_t deadline);
@@ -69,5 +70,8 @@ int address_check_owner(const struct address *address, int fd, bool is_listener)
  * (IPv6: the first 64 bits) and virtual machine; 0: root, or this user.
  */
 uint64_t address_origin(const struct address *address, int fd);
+
+/* Whether an origin is a user of this machine. */
+bool address_is_of_user(uint64_t origin);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/place.h"
 #include "base/vec.h"
+#include "peer/accept_filter.h"
 #include "peer/frame.h"
 #include "peer/link.h"
 #include "record/uapi.h"
@@ -37,6 +38,7 @@ struct peer_sender_client {
 	bool is_file;  /* epoll does not support regular files: they are always writable */
 	uint64_t deadline;
 	uint64_t origin;  /* see address_origin() */
+	struct sockaddr_storage name;
 	uint64_t heard;   /* when a frame of it was read, or nothing was to be confirmed */
 	uint64_t written; /* when it took some bytes, or had none to take */
 	char why[FRAME_REASON_MAX + 1]; /* it was refused */
@@ -64,6 +66,7 @@ struct sender {
 	int listener;          /* -1: a file or device */
 	int epoll;
 	uint64_t paused_until; /* 0: the listener is watched */
+	struct accept_filter filter;
 	VEC(struct peer_sender_client *) clients;
 	VEC(struct refused) refused; /* at most SENDER_CLIENTS */
 	struct peer_sender_stats stats;
@@ -132,12 +135,23 @@ static void put_hello(struct peer_sender_client *c)
 		put(c, FRAME_HELLO, payload.data, payload.len);
 }
 
+static void count_refused(struct sender *s, const struct peer_sender_client *c)
+{
+	struct network network;
+
+	s->stats.refused++;
+	if (s->address.kind == ADDRESS_TCP && c->origin &&
+		accept_filter_network((const struct sockaddr *)&c->name, &network))
+		accept_filter_refused(&s->filter, &network,
+			address_is_of_user(c->origin) || network_is_loopback(&network), base_now());
+}
+
 static void end(struct sender *s, struct peer_sender_client *c)
 {
 	if (c->state == CLIENT_OVER)
 		return;
 	if (c->state == CLIENT_NEW)
-		s->stats.refused++;
+		count_refused(s, c);
 	else if (c->link.is_socket && c->state == CLIENT_STARTED)
 		s->stats.cut++;
 	s->stats.unacknowledged += c->samples - c->acknowledged;
@@ -228,7 +242,7 @@ static void refuse_kindly(struct sender *s, struct peer_sender_client *c, const 
 {
 	note_refusal(s, why);
 	limit_refused(s);
-	s->stats.refused++;
+	count_refused(s, c);
 	c->state = CLIENT_REFUSED;
 	c->deadline = base_now() + REFUSED_NS;
 	snprintf(c->why, sizeof(c->why), "%s", why);
@@ -254,8 +268,7 @@ static void check_new(struct sender *s, struct peer_sender_client *c)
 {
 	uint64_t others = count_clients(s, NULL) - 1;
 
-	c->origin = address_origin(&s->address, c->link.fd);
-	if (!s->keys && address_check_owner(&s->address, c->link.fd, true) < 0)
+	if (!s->keys && c->origin && address_check_owner(&s->address, c->link.fd, true) < 0)
 		refuse_kindly(s, c, attar_error());
 	else if (others >= SENDER_CLIENTS)
 		refuse_kindly(s, c, "16 receivers are connected, which is the maximum");
@@ -267,7 +280,10 @@ static void check_new(struct sender *s, struct peer_sender_client *c)
 
 static int accept_one(struct sender *s)
 {
-	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct sockaddr_storage name = {0};
+	socklen_t size = sizeof(name);
+	int fd = accept4(
+		s->listener, (struct sockaddr *)&name, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer_sender_client *c;
 
 	if (fd < 0) {
@@ -278,6 +294,9 @@ static int accept_one(struct sender *s)
 	c = add(s, fd, true);
 	if (!c)
 		return -ENOMEM;
+	c->name = name;
+	c->origin = address_origin(&s->address, fd);
+	accept_filter_accepted(&s->filter, fd);
 	address_keep_alive(&s->address, fd);
 	if (s->keys && tls_new(s->keys, fd, NULL, &c->link.tls) < 0)
 		refuse(s, c, attar_error());
@@ -473,6 +492,7 @@ int peer_sender_turn(struct sender *s)
 	int r = 0;
 
 	drain_refused(s);
+	accept_filter_turn(&s->filter, base_now());
 	if (s->paused_until && base_now() > s->paused_until)
 		r = listen_again(s);
 	for (int i = 0; s->listener >= 0 && !s->paused_until && r >= 0 && i < SENDER_CLIENTS; i++) {
@@ -832,6 +852,7 @@ static int open_listener(struct sender *s)
 	s->listener = address_listen(s->opts.option, &s->address);
 	if (s->listener < 0)
 		return s->listener;
+	s->filter.listener = s->listener;
 	return listen_again(s);
 }
 
