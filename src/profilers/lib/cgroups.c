@@ -128,7 +128,8 @@ bool cgroups_cpu_limit(pid_t pid, struct cpu_limit *ret_limit)
 	char hierarchy[PATH_MAX], group[PATH_MAX];
 	bool is_v1;
 
-	if (!cgroups_hierarchy("cpu", hierarchy, sizeof(hierarchy), &is_v1) || !find_group(pid, is_v1, group))
+	if (!cgroups_hierarchy("cpu", hierarchy, sizeof(hierarchy), &is_v1) ||
+		!find_group(pid, is_v1, group))
 		return false;
 	while (!read_limit(hierarchy, group, is_v1, ret_limit)) {
 		char *end = strrchr(group, '/');

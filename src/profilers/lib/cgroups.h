@@ -15,7 +15,7 @@ enum { CPU_LIMIT_GROUP_BYTES = 128 };
 
 struct cpu_limit {
 	double cpus;
-	uint64_t periods, throttled; /* since the group exists; of throttled ones, the time was up */
+	uint64_t periods, throttled; /* so far; in throttled ones, all of the time was used */
 	char group[CPU_LIMIT_GROUP_BYTES];
 };
 
