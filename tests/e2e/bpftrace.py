@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command import run
-from scripts import lacks_events
+from scripts import lacks_events, rows_of
 
 TOOLS = Path('/usr/sbin')
 WRITES_PID = 'import os, sys, time\nopen(sys.argv[2], "w").write(str(os.getpid()))\n'
@@ -53,8 +53,7 @@ def sections(path):
     found = {}
     for line in path.read_text().splitlines():
         for s in json.loads(line)['sections']:
-            names = [c['name'] for c in s['columns']]
-            found.setdefault(s['name'], []).extend(dict(zip(names, row)) for row in s['rows'])
+            found.setdefault(s['name'], []).extend(rows_of(s))
     return found
 
 

@@ -42,11 +42,15 @@ def section(found, name):
     return next(s for s in found['sections'] if s['name'] == name)
 
 
-def rows(found, name):
+def rows_of(table):
     """Return the rows of a section as dictionaries."""
-    table = section(found, name)
     names = [c['name'] for c in table['columns']]
     return [dict(zip(names, row)) for row in table['rows']]
+
+
+def rows(found, name):
+    """Return the rows of the section with this name as dictionaries."""
+    return rows_of(section(found, name))
 
 
 def stacks(found, name='stacks'):

@@ -13,6 +13,7 @@ import pytest
 import builds
 import scripts
 from command import ENOUGH, ROOT, run, share_is, wait_until, workload
+from scripts import rows_of
 from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -33,8 +34,7 @@ def tables(tmp_path):
         done = run('annotate', '-o', out, *args)
         assert done.returncode == 0, done.stderr
         report = json.loads(out.read_text())
-        found = {s['name']: [dict(zip([c['name'] for c in s['columns']], row))
-                             for row in s['rows']] for s in report['sections']}
+        found = {s['name']: rows_of(s) for s in report['sections']}
         return found, ' '.join(report.get('remarks', []))
     return annotate
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from command import has, run
+from scripts import rows as table, rows_of
 
 WRITES, SIZE = 100, 4096
 SCRIPT = '''# attar script
@@ -36,11 +37,6 @@ def fixture_script(script):
     return lambda text: script(SCRIPT + text)
 
 
-def rows(section):
-    names = [c['name'] for c in section['columns']]
-    return [dict(zip(names, row)) for row in section['rows']]
-
-
 def reports(*args):
     ended = run(*args, '--format', 'json')
     assert ended.returncode == 0, ended.stderr
@@ -53,13 +49,9 @@ def command_reports(profiler, *args, command):
     return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith('{')]
 
 
-def table(report, name):
-    return rows(next(s for s in report['sections'] if s['name'] == name))
-
-
 def lines(found, name):
     return [r for report in found for s in report['sections'] if s['name'] == name
-            for r in rows(s)]
+            for r in rows_of(s)]
 
 
 def writes_to(device, count=WRITES, size=SIZE):

@@ -9,6 +9,7 @@ import re
 import pytest
 
 from command import ATTAR, has, profile, run, workload
+from scripts import rows_of
 from test_wall import SCRIPT
 
 
@@ -39,8 +40,7 @@ def diff(*args, status=0):
     report = json.loads(done.stdout)
     found = {}
     for section in report['sections']:
-        names = [c['name'] for c in section['columns']]
-        found[section['name']] = [dict(zip(names, row)) for row in section['rows']]
+        found[section['name']] = rows_of(section)
     return found, report['remarks']
 
 

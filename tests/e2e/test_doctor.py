@@ -14,6 +14,7 @@ import pytest
 
 import scripts
 from command import ATTAR, NOBODY, cpu_seconds, has, run, wait_until
+from scripts import rows_of
 from faults import sanitized, with_fault
 from test_json_schema import validator
 
@@ -35,8 +36,7 @@ def examine(done, status=0):
     validator().validate(report)
     sections = {}
     for section in report['sections']:
-        names = [column['name'] for column in section['columns']]
-        rows = [dict(zip(names, row)) for row in section['rows']]
+        rows = rows_of(section)
         sections[section['name']] = {row['name']: row for row in rows}
     return sections['system'], sections['profilers']
 

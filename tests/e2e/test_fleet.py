@@ -17,6 +17,7 @@ import pytest
 
 import faults
 from command import ATTAR, BUILD, run, share_is, wait_until, workload
+from scripts import rows_of
 from firefox import load  # noqa: F401 (fixture)
 from fleet_hosts import hosts  # noqa: F401 (fixture)
 from test_firefox import functions
@@ -30,8 +31,7 @@ SIZES = ['--', 'sh', '-c',
 
 def section(report, name):
     s, = [s for s in report['sections'] if s['name'] == name]
-    names = [c['name'] for c in s['columns']]
-    return [dict(zip(names, row)) for row in s['rows']]
+    return rows_of(s)
 
 
 def reports(done, status=0):

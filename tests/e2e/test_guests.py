@@ -7,6 +7,7 @@ import pytest
 
 import guest
 from command import ATTAR, Profile, perf, run, share_is, workload
+from scripts import rows_of
 
 PERMISSION = 3
 AS_NOBODY = 'setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all'
@@ -27,8 +28,7 @@ def found(path):
 
 def counts(path):
     section = json.loads(path.read_text())['sections'][0]
-    names = [column['name'] for column in section['columns']]
-    return [dict(zip(names, row)) for row in section['rows']]
+    return rows_of(section)
 
 
 # ---- privileges ----

@@ -9,6 +9,7 @@ import pytest
 import guest
 import kperf_readme
 from command import ROOT, Profile
+from scripts import rows_of
 
 pytestmark = [pytest.mark.guest('arm64'), pytest.mark.xdist_group('hardware')]  # one boot for all
 
@@ -78,7 +79,7 @@ for n in sys.argv[3:]:
 def rows(path, name='counts'):
     report = json.loads(path.read_text())
     section = next(s for s in report['sections'] if s['name'] == name)
-    return [dict(zip([c['name'] for c in section['columns']], row)) for row in section['rows']]
+    return rows_of(section)
 
 
 def kperf_program(folder, name, text, build):

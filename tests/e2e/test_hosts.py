@@ -13,6 +13,7 @@ import sys
 import pytest
 
 from command import ATTAR, run, wait_until, workload
+from scripts import rows as table, rows_of
 from test_push import gate, listens  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
@@ -83,8 +84,7 @@ def read_events(text):
             break
         last = json.loads(line)
         for section in last['sections']:
-            names = [c['name'] for c in section['columns']]
-            rows += [dict(zip(names, row)) for row in section['rows']]
+            rows += rows_of(section)
     return rows, last
 
 
@@ -226,11 +226,6 @@ def test_an_expression_of_another_host(host):
     lines = done.stdout.splitlines()
     assert sum(bool(re.search(r'\bflood 110$', line)) for line in lines) == 100
     assert sum(' one ' in line and ' call ' in line for line in lines) == 100
-
-
-def table(report, name):
-    section = next(s for s in report['sections'] if s['name'] == name)
-    return [dict(zip([c['name'] for c in section['columns']], row)) for row in section['rows']]
 
 
 def pulling(*addresses):

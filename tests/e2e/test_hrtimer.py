@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from command import QUIET, run
+from scripts import rows_of
 
 SCRIPT = '''# attar script
 event sched:sched_switch prev_pid:pid_t
@@ -37,9 +38,8 @@ def parts(ended):
     samples, timers = [], None
     for line in ended.stdout.splitlines():
         for s in json.loads(line)['sections']:
-            names = [c['name'] for c in s['columns']]
             if s['name'] == 'samples':
-                samples += [dict(zip(names, row)) for row in s['rows']]
+                samples += rows_of(s)
             elif s['name'] == 'timers':
                 timers = [tuple(row) for row in s['rows']]
     return samples, timers

@@ -12,6 +12,7 @@ from collections import Counter
 import pytest
 
 from command import ATTAR, perf, run, workload
+from scripts import rows_of
 
 pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
@@ -33,8 +34,7 @@ def rows(path, *args, profiler='trace', **kwargs):
     for line in ended.stdout.splitlines():
         for section in json.loads(line)['sections']:
             if section['kind'] == 'events':
-                names = [c['name'] for c in section['columns']]
-                found += [dict(zip(names, row)) for row in section['rows']]
+                found += rows_of(section)
     return found
 
 
@@ -123,8 +123,7 @@ def test_profile_has_the_samples_of_perf_report(tmp_path):
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout)
     table = next(s for s in report['sections'] if s['name'] == 'functions')
-    names = [c['name'] for c in table['columns']]
-    ours = {r['symbol']: r['samples'] for r in (dict(zip(names, row)) for row in table['rows'])}
+    ours = {r['symbol']: r['samples'] for r in rows_of(table)}
     assert ours['heavy'] == theirs['heavy']
     assert ours['light'] == theirs['light']
     assert sum(ours.values()) == sum(theirs.values())

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from command import ATTAR, run, wait_until, workload
+from scripts import rows_of
 from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
 
 SAMPLES = 300
@@ -30,8 +31,7 @@ def read(ended):
     for line in ended.stdout.splitlines():
         report = json.loads(line)
         for section in report['sections']:
-            names = [c['name'] for c in section['columns']]
-            rows += [dict(zip(names, row)) for row in section['rows']]
+            rows += rows_of(section)
     return rows, report.get('remarks', []), report['notes']
 
 

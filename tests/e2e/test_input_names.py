@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from command import perf, run, workload
+from scripts import rows_of
 
 pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
@@ -31,8 +32,7 @@ def functions(path, *args, **kwargs):
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout)
     table = next(s for s in report['sections'] if s['name'] == 'functions')
-    names = [c['name'] for c in table['columns']]
-    rows = [dict(zip(names, row)) for row in table['rows']]
+    rows = rows_of(table)
     return {(r['dso'], r['symbol']): r['samples'] for r in rows}, report.get('remarks', [])
 
 
@@ -171,8 +171,7 @@ def nodes(path, *args):
     ended = run('profile', '-g', '--format', 'json', '--input', path, *args)
     assert ended.returncode == 0, ended.stderr
     tree = next(s for s in json.loads(ended.stdout)['sections'] if s['kind'] == 'tree')
-    names = [c['name'] for c in tree['columns']]
-    return {r['name']: r['build_id'] for r in (dict(zip(names, row)) for row in tree['rows'])}
+    return {r['name']: r['build_id'] for r in rows_of(tree)}
 
 
 def test_nodes_of_the_call_tree_have_build_ids(tmp_path):

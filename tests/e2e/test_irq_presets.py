@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from command import ATTAR, run
+from scripts import rows_of
 
 US = 1000
 
@@ -24,8 +25,7 @@ def fixture_attar(tmp_path):
 def report(ended):
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout.splitlines()[-1])
-    return {s['name']: [dict(zip([c['name'] for c in s['columns']], row)) for row in s['rows']]
-            for s in found['sections']}
+    return {s['name']: rows_of(s) for s in found['sections']}
 
 
 def buckets(found):
@@ -120,7 +120,7 @@ def test_counts_of_proc_softirqs(tmp_path):
     found = json.loads(out.read_text())
     table = next(s for s in found['sections'] if s['name'] == 'pairs')
     unseen = found['notes'].get('missing', 0) + found['notes']['lost']
-    rows = [dict(zip([c['name'] for c in table['columns']], row)) for row in table['rows']]
+    rows = rows_of(table)
     for name, comm in KINDS.items():
         calls = sum(r['calls'] for r in rows if r['comm'] == comm)
         # One of each CPU can have begun before the first event, or end after the last one.
@@ -162,7 +162,7 @@ def test_counts_of_proc_interrupts(tmp_path):
     before, after = (hardirqs(text) for text in ended.stdout.split('----')[:2])
     found = json.loads(out.read_text())
     table = next(s for s in found['sections'] if s['name'] == 'pairs')
-    rows = [dict(zip([c['name'] for c in table['columns']], row)) for row in table['rows']]
+    rows = rows_of(table)
     calls = {name: sum(r['calls'] for r in rows if r['comm'] == name) for name in last}
     unseen = found['notes'].get('missing', 0) + found['notes']['lost']
     # One of each CPU can have begun before the first event, or end after the last one.

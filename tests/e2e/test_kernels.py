@@ -10,6 +10,7 @@ import pytest
 import guest
 import unit_tests
 from command import BUILD, Profile, has, perf, run, share_is
+from scripts import rows_of
 
 KERNELS = ['debian', 'debian5', 'debian7', 'arm64']
 pytestmark = pytest.mark.guest
@@ -340,11 +341,6 @@ def test_profile_of_a_recording_of_perf(boot, version):
     assert found.samples == len(theirs) > 50
     for name in ('heavy', 'light'):
         assert found.own(name) == theirs.count(name) > 10
-
-
-def rows_of(section):
-    names = [c['name'] for c in section['columns']]
-    return [dict(zip(names, row)) for row in section['rows']]
 
 
 def table(path, name=None):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import scripts
 from command import ATTAR, perf, run, workload
 
 COUNT, MS = 5, 20
@@ -35,9 +36,7 @@ def reports(*args):
 
 
 def rows(report, name='locks'):
-    table = next(s for s in report['sections'] if s['name'] == name)
-    names = [c['name'] for c in table['columns']]
-    return [dict(zip(names, row)) for row in table['rows']]
+    return scripts.rows(report, name)
 
 
 @pytest.fixture(name='script')

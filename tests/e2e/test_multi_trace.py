@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import scripts
 from command import perf, run, run_delivered, workload
 from scripts import of_script, section
 
@@ -37,9 +38,7 @@ def report(*args, **kwargs):
 
 def rows(report, section='pairs'):
     """Return the rows of a section, as dictionaries."""
-    table = next(s for s in report['sections'] if s['name'] == section)
-    names = [c['name'] for c in table['columns']]
-    return [dict(zip(names, row)) for row in table['rows']]
+    return scripts.rows(report, section)
 
 
 def calls(report):

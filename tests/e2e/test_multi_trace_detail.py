@@ -5,6 +5,7 @@ import json
 import pytest
 
 from command import run
+from scripts import rows_of
 
 pytestmark = pytest.mark.quick
 
@@ -48,8 +49,7 @@ def test_events_beside_start_and_end(tmp_path, words, offsets):
     ended = detail(tmp_path, words)
     assert ended.returncode == 0, ended.stderr
     sections = json.loads(ended.stdout.splitlines()[0])['sections']
-    names = [column['name'] for column in sections[0]['columns']]
-    found = [dict(zip(names, row)) for row in sections[0]['rows']]
+    found = rows_of(sections[0])
     at = {row['part']: row['offset'] for row in found if row['part'] in ('start', 'end')}
     assert at == {'start': 0, 'end': 1000}
     assert [row['offset'] for row in found if row['part'] not in at] == offsets

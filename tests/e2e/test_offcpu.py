@@ -5,6 +5,7 @@ import json
 import pytest
 
 from command import run, run_delivered, workload
+from scripts import rows
 
 SLEEPS, MS = 10, 20
 SCRIPT = '''# attar script
@@ -34,12 +35,6 @@ def reports(*args):
     ended = run_delivered('offcpu', '--format', 'json', *args)
     assert ended.returncode == 0, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines()]
-
-
-def rows(report, name):
-    table = next(s for s in report['sections'] if s['name'] == name)
-    names = [c['name'] for c in table['columns']]
-    return [dict(zip(names, row)) for row in table['rows']]
 
 
 @pytest.mark.quick

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from command import run, run_delivered
+from scripts import rows
 
 TICK_NS = 10**9 // os.sysconf('SC_CLK_TCK')
 SCRIPT = '''# attar script
@@ -28,11 +29,6 @@ next_comm=a next_pid=100 next_prio=120
 1.500000000 1 0/0 swapper sched:sched_switch prev_comm=swapper
 '''
 MS = 10**6
-
-
-def rows(report, name):
-    table = next(s for s in report['sections'] if s['name'] == name)
-    return [dict(zip([c['name'] for c in table['columns']], row)) for row in table['rows']]
 
 
 def reports(*args):

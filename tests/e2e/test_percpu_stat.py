@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from command import ATTAR, run
+from scripts import rows as table
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -40,11 +41,6 @@ def values(text):
 
 def proc():
     return values(''.join(Path('/proc', n).read_text() for n in ('stat', 'softirqs', 'vmstat')))
-
-
-def table(report, name):
-    found = next(s for s in report['sections'] if s['name'] == name)
-    return [dict(zip([c['name'] for c in found['columns']], row)) for row in found['rows']]
 
 
 def test_counts_of_proc(tmp_path):

@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 from command import ROOT, run, run_delivered, workload
+from scripts import rows_of
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -36,7 +37,7 @@ def rows(ended):
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout)
     table = report['sections'][0]
-    return report, [dict(zip([c['name'] for c in table['columns']], r)) for r in table['rows']]
+    return report, rows_of(table)
 
 
 def test_runs_the_profiler_with_its_options(presets):

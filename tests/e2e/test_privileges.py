@@ -10,6 +10,7 @@ import pytest
 
 from command import (
     ATTAR, NOBODY, Profile, as_nobody, has, is_waiting, run, share_is, wait_until, workload)
+from scripts import rows_of
 
 pytestmark = [pytest.mark.exclusive, pytest.mark.usefixtures('root')]
 
@@ -34,8 +35,7 @@ def nobody(open_dir):
 def table(report):
     """Return the rows of the first section."""
     section = report['sections'][0]
-    names = [column['name'] for column in section['columns']]
-    return [dict(zip(names, row)) for row in section['rows']]
+    return rows_of(section)
 
 
 def notes_of(done):

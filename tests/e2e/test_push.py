@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from command import ATTAR, has, run, wait_until, workload, write_secret
+from scripts import rows_of
 
 pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
@@ -116,8 +117,7 @@ def pull(address, *args, status=0):
 def counts(report):
     """The samples and the lost ones, and those of each task."""
     table = report['sections'][0]
-    names = [c['name'] for c in table['columns']]
-    rows = [dict(zip(names, row)) for row in table['rows']]
+    rows = rows_of(table)
     return (report['notes']['seen'], report['notes']['lost'],
             {row['comm']: row['raw_syscalls:sys_enter'] for row in rows})
 
@@ -243,8 +243,7 @@ def test_an_event_that_a_profiler_uses_twice_is_pushed_once(tmp_path):
                workload('flood'), CALLS)
     assert done.returncode == 0, done.stderr
     here = json.loads(done.stdout)['sections'][0]
-    names = [c['name'] for c in here['columns']]
-    row, = (dict(zip(names, row)) for row in here['rows'])
+    row, = rows_of(here)
     assert row['one'] == row['two'] == CALLS
     assert counts(pull(where)) == (CALLS, 0, {'flood': CALLS})
 

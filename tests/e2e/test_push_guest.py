@@ -9,6 +9,7 @@ import pytest
 
 import guest
 from command import ATTAR, BUILD, wait_until, workload
+from scripts import rows_of
 from test_push import counts, pull
 
 CALLS = 1000
@@ -103,8 +104,7 @@ def test_the_names_of_the_guests_kernel(spawn, tmp_path):
     there, here = starts(listed), starts(Path('/proc/kallsyms'))
     assert there['do_syscall_64'] != here.get('do_syscall_64')
     tree = next(s for s in json.loads(out.splitlines()[-1])['sections'] if s['kind'] == 'tree')
-    names = [c['name'] for c in tree['columns']]
-    nodes = [dict(zip(names, row)) for row in tree['rows']]
+    nodes = rows_of(tree)
     kernel = [n for n in nodes if n['kind'] == 'kernel']
     assert kernel and all(n['name'] in there for n in kernel), kernel
     assert sum(n['total'] for n in kernel if n['name'] == 'do_syscall_64') >= CALLS

@@ -6,6 +6,7 @@ import pytest
 
 import guest
 from command import ATTAR
+from scripts import rows_of
 
 # The receivers cannot read the names themselves. One is connected from the start, one since the
 # module was loaded.
@@ -38,7 +39,7 @@ rmmod turns
 def spent(report):
     """The samples of the module's function."""
     tree = next(s for s in report['sections'] if s['kind'] == 'tree')
-    nodes = [dict(zip([c['name'] for c in tree['columns']], row)) for row in tree['rows']]
+    nodes = rows_of(tree)
     return sum(n['self'] for n in nodes if (n['module'], n['name']) == ('[turns]', 'spend'))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import guest
 from command import BUILD, profile, run, workload
+from scripts import rows_of
 
 
 def example(name):
@@ -125,8 +126,7 @@ def test_samples_of_varying_period_count_as_many_events(tmp_path):
                '--', 'sh', '-c', f'{workload("faults1000")} 400000; {few} 200000')
     assert done.returncode == 0, done.stderr
     table = json.loads(done.stdout)['sections'][0]
-    names = [column['name'] for column in table['columns']]
-    rows = [dict(zip(names, row)) for row in table['rows']]
+    rows = rows_of(table)
     events = {row['comm']: row['events'] for row in rows if row['symbol'] == 'touch'}
     samples = json.loads(done.stdout)['notes']['seen']
     assert abs(events['faults1000'] - 400000) < 100000, events

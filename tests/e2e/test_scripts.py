@@ -5,6 +5,7 @@ import json
 import pytest
 
 from command import ATTAR, run
+from scripts import rows
 
 pytestmark = pytest.mark.quick
 
@@ -28,12 +29,6 @@ def report(profiler, path, *args):
     ended = run(profiler, '--format', 'json', '--input', path, *args)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout.splitlines()[-1])
-
-
-def rows(found, name):
-    table = next(s for s in found['sections'] if s['name'] == name)
-    names = [c['name'] for c in table['columns']]
-    return [dict(zip(names, row)) for row in table['rows']]
 
 
 def states(path, *args):

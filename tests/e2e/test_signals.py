@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from command import ATTAR, BUILD, Profile, cpu_seconds, is_sampling, run, wait_until, workload
+from scripts import rows_of
 from faults import sanitized
 
 
@@ -285,8 +286,7 @@ def test_interrupted_command_is_reported_in_full(spawn, tmp_path, number, receiv
         process.send_signal(number)
     assert process.wait(20) == 128 + number
     report = json.loads(out.read_text())
-    tables = {s['name']: [dict(zip([c['name'] for c in s['columns']], row)) for row in s['rows']]
-              for s in report['sections']}
+    tables = {s['name']: rows_of(s) for s in report['sections']}
     assert {row['event']: row['quality'] for row in tables['counts']} == {
         'page-faults': 'exact', 'context-switches': 'exact'}
     assert tables['counts'][0]['value'] > 0

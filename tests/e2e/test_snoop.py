@@ -15,7 +15,7 @@ import pytest
 
 import guest
 from command import ATTAR, is_waiting, run, wait_until
-from scripts import wait_until_running
+from scripts import rows_of, wait_until_running
 from test_loss import while_stopped
 
 SCRIPT = '''# attar script
@@ -46,8 +46,7 @@ def lines_of(text, name='events'):
             continue
         for section in json.loads(line)['sections']:
             if section['name'] == name:
-                names = [c['name'] for c in section['columns']]
-                found += [dict(zip(names, row)) for row in section['rows']]
+                found += rows_of(section)
     return found
 
 

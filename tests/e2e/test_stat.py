@@ -16,6 +16,7 @@ import pytest
 import hierarchy
 import reused_pid
 from command import ATTAR, as_nobody, comm_of, run, wait_until, workload
+from scripts import rows_of
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -23,8 +24,7 @@ pytestmark = pytest.mark.usefixtures('root')
 def rows(report, section='counts'):
     for s in report['sections']:
         if s['name'] == section:
-            names = [c['name'] for c in s['columns']]
-            return [dict(zip(names, row)) for row in s['rows']]
+            return rows_of(s)
     raise KeyError(section)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import builds
 from command import ATTAR, ROOT, run, wait_until
+from scripts import rows_of
 from faults import sanitized
 
 SOURCE = ROOT / 'tests/workloads/shapes.cc'
@@ -468,8 +469,7 @@ def test_options(tmp_path):
     assert 'shapes::measure(int)\n' in parameters
     report = json.loads(run('symbols', '--json', program, hex(address)).stdout)
     section = report['sections'][0]
-    names = [c['name'] for c in section['columns']]
-    rows = [dict(zip(names, row)) for row in section['rows']]
+    rows = rows_of(section)
     assert [r['inlined'] for r in rows] == ['yes', 'yes', 'yes', 'no']
     assert rows[3]['symbol'] == 'shapes::measure' and rows[3]['file'] == str(SOURCE)
     assert {r['address'] for r in rows} == {address}
@@ -646,8 +646,7 @@ def test_truncated_file(tmp_path):
 def test_unknown_lines_are_null_in_json():
     done = run('symbols', '--json', ATTAR, '0')
     report = json.loads(done.stdout)
-    names = [c['name'] for c in report['sections'][0]['columns']]
-    [row] = [dict(zip(names, r)) for r in report['sections'][0]['rows']]
+    [row] = rows_of(report['sections'][0])
     assert [row[n] for n in ('file', 'line', 'column')] == [None] * 3
     assert abs(report['time'] / 1e9 - time.time()) < 60
 

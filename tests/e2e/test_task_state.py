@@ -9,7 +9,9 @@ import time
 
 import pytest
 
+import scripts
 from command import perf, run, run_delivered
+from scripts import rows_of
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -27,9 +29,7 @@ def report(*args, **kwargs):
 
 
 def rows(found, name='task-state'):
-    table = next(s for s in found['sections'] if s['name'] == name)
-    names = [c['name'] for c in table['columns']]
-    return [dict(zip(names, row)) for row in table['rows']]
+    return scripts.rows(found, name)
 
 
 @pytest.mark.usefixtures('busy_cpus')
@@ -44,8 +44,7 @@ def test_sleeps_of_known_length():
         found = json.loads(line)
         for section in found['sections']:
             if section['name'] == 'segments':
-                names = [c['name'] for c in section['columns']]
-                lines += [dict(zip(names, row)) for row in section['rows']]
+                lines += rows_of(section)
     sleeps = [r for r in lines if r['comm'].startswith('python')]
     assert SLEEPS // 2 <= len(sleeps) <= SLEEPS
     assert all(r['state'] == 'S' and r['duration'] > (MS - 1) * 10**6 for r in sleeps)

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from command import QUIET, run
+from scripts import rows_of
 
 MS = 10**6
 # A call that other programs do not make: the calls of all are counted.
@@ -35,8 +36,7 @@ def sections(ended):
     found = {}
     for line in ended.stdout.splitlines():
         for s in json.loads(line)['sections']:
-            names = [c['name'] for c in s['columns']]
-            found.setdefault(s['name'], []).extend(dict(zip(names, row)) for row in s['rows'])
+            found.setdefault(s['name'], []).extend(rows_of(s))
     return found
 
 

@@ -10,10 +10,10 @@ from collections import Counter
 import pytest
 
 import reused_pid
+import scripts
 from command import perf, run, workload
 from perf_data import PAGE_FAULTS, Recording
-from scripts import of_script, report
-from scripts import rows as rows_of
+from scripts import of_script, report, rows_of
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -27,8 +27,7 @@ def top(*args, **kwargs):
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout.splitlines()[-1])
     table = report['sections'][0]
-    names = [c['name'] for c in table['columns']]
-    return [dict(zip(names, row)) for row in table['rows']], report['notes']
+    return rows_of(table), report['notes']
 
 
 def test_counts_by_thread():
@@ -84,20 +83,20 @@ def test_order_of_signed_keys(tmp_path, fields):
     """Keys with the same number of events are in the order of their values."""
     lines = ''.join(f'1.0 0 1/1 x a:b a={a}\n' for a in (0, 127, -128, 3, 3, -1, -3, -3, 1))
     found = of_script(tmp_path, f'event a:b {fields}\n{lines}', 'top', '-e', 'a:b//key=a/')
-    assert [(r['a'], r['a:b']) for r in rows_of(found, 'top')] == [
+    assert [(r['a'], r['a:b']) for r in scripts.rows(found, 'top')] == [
         (-3, 2), (3, 2), (-128, 1), (-1, 1), (0, 1), (1, 1), (127, 1)]
 
 
 def test_order_of_unsigned_keys(tmp_path):
     lines = ''.join(f'1.0 0 1/1 x a:b a={a}\n' for a in (2**64 - 1, 2**63, 1, 0))
     found = of_script(tmp_path, f'event a:b a:u64\n{lines}', 'top', '-e', 'a:b//key=a/')
-    assert [r['a'] for r in rows_of(found, 'top')] == [0, 1, 2**63, 2**64 - 1]
+    assert [r['a'] for r in scripts.rows(found, 'top')] == [0, 1, 2**63, 2**64 - 1]
 
 
 def test_programs_with_the_same_tid(tmp_path):
     found = reused_pid.report(tmp_path, 'top', '-e', 'syscalls:sys_enter_getppid')
     assert {(r['tid'], r['comm'], r['syscalls:sys_enter_getppid'])
-            for r in rows_of(found, 'top')} == {
+            for r in scripts.rows(found, 'top')} == {
         (reused_pid.PID, name, calls) for name, calls in reused_pid.CALLS.items()}
 
 
@@ -119,7 +118,7 @@ def test_recorded_programs_with_the_same_tid(tmp_path, attribute):
 ''', 'top', '-e', f'a:b{attribute}')
     times = 2 if attribute else 1
     name = 'n' if attribute else 'a:b'
-    assert [(r['tid'], r['comm'], r[name]) for r in rows_of(found, 'top')] == [
+    assert [(r['tid'], r['comm'], r[name]) for r in scripts.rows(found, 'top')] == [
         (101, 'second', 3 * times), (101, 'first', 2 * times), (100, 'shell', times)]
 
 
@@ -181,7 +180,7 @@ def test_sums_beyond_64_bits(tmp_path, fields, sums, is_beyond):
     lines = ''.join(f'{i + 1} 0 1/1 x a:b n={n}\n' for i, n in enumerate(sums))
     found = of_script(tmp_path, f'event a:b {fields}\n{lines}', 'top', '-e', 'a:b//top-by=n/')
     least, most = (0, 2**64 - 1) if 'u64' in fields else (-2**63, 2**63 - 1)
-    assert rows_of(found, 'top')[0]['n'] == max(least, min(most, sum(sums[:3])))
+    assert scripts.rows(found, 'top')[0]['n'] == max(least, min(most, sum(sums[:3])))
     assert is_beyond == any('do not fit into 64 bits' in r for r in found.get('remarks', []))
 
 
@@ -272,7 +271,7 @@ def test_samples_that_stand_for_several_events(tmp_path, freq, count, remark):
         data.sample(3 + time, period=period)
     path = data.write(tmp_path / 'x.data')
     found = report('top', '--input', path)
-    row, = rows_of(found, 'top')
+    row, = scripts.rows(found, 'top')
     assert row['page-faults'] == count
     assert (remark in found['remarks']) == bool(remark)
 
@@ -283,7 +282,7 @@ def test_each_tenth_call_counts_as_ten(attributes, count, sum_of_samples):
     """Sums are those of the samples, as a remark says."""
     found = report('top', '-e', f'syscalls:sys_enter_getppid//{attributes}/', '--',
                    workload('flood'), 2000)
-    row, = rows_of(found, 'top')
+    row, = scripts.rows(found, 'top')
     assert row.get('syscalls:sys_enter_getppid') == count and row.get('n') == sum_of_samples
     first = "'syscalls:sys_enter_getppid': each sample counts as 10 events, its period"
     second = 'sums of expressions are those of the samples, which stand for several events'
@@ -334,4 +333,4 @@ def test_name_of_a_thread_without_events(spawn):
     tid = int(program.stdout.readline())
     found = report('top', '-a', '-e', f'sched:sched_wakeup/pid=={tid}/key=comm_get(pid)/', '-N',
                    20, '-d', '20s')
-    assert [row['comm_get(pid)'] for row in rows_of(found, 'top')] == ['napper']
+    assert [row['comm_get(pid)'] for row in scripts.rows(found, 'top')] == ['napper']

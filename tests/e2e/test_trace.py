@@ -13,7 +13,7 @@ import pytest
 
 from command import ATTAR, as_nobody, is_waiting, run, wait_until, workload
 from faults import with_fault
-from scripts import report, rows
+from scripts import report, rows, rows_of
 
 pytestmark = pytest.mark.quick
 
@@ -33,8 +33,7 @@ def trace(root, tmp_path):
         for line in out.read_text().splitlines():
             report = json.loads(line)
             for section in report['sections']:
-                names = [c['name'] for c in section['columns']]
-                rows += [dict(zip(names, row)) for row in section['rows']]
+                rows += rows_of(section)
             notes = report['notes']
         return rows, notes
     return go

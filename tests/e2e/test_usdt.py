@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from command import ATTAR, is_waiting, run, wait_until, workload
+from scripts import rows_of
 
 pytestmark = pytest.mark.exclusive
 
@@ -37,8 +38,7 @@ def trace(root, sdt, tmp_path):
         rows = []
         for line in out.read_text().splitlines():
             for section in json.loads(line)['sections']:
-                names = [column['name'] for column in section['columns']]
-                rows += [dict(zip(names, row)) for row in section['rows']]
+                rows += rows_of(section)
         return [(row['event'], re.sub(r'^\(\w+\) ?', '', row['fields'])) for row in rows], done
 
     yield go

@@ -30,8 +30,7 @@ def order(i):
 
 def rows_in(report):
     for section in report['sections']:
-        names = [c['name'] for c in section['columns']]
-        yield from (dict(zip(names, row)) for row in section['rows'])
+        yield from scripts.rows_of(section)
 
 
 def rows_of(path):

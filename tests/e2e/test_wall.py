@@ -11,6 +11,7 @@ import pytest
 
 import scripts
 from command import BUILD, run, run_delivered, wait_until, workload
+from scripts import rows_of
 
 STATES = ('running', 'ready', 'disk', 'lock', 'sleep', 'peer', 'blocked', 'condition', 'work')
 LARGE = ('-m', 4096)  # large rings: segments that a loss may have affected would be left out
@@ -38,8 +39,7 @@ def report(*args, **kwargs):
     assert ended.returncode == 0, ended.stderr
     lines = [line for line in ended.stdout.splitlines() if line.startswith('{')]
     table = next(s for s in json.loads(lines[-1])['sections'] if s['name'] == 'threads')
-    names = [c['name'] for c in table['columns']]
-    return [dict(zip(names, row)) for row in table['rows']]
+    return rows_of(table)
 
 
 @pytest.mark.quick

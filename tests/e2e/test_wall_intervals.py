@@ -7,6 +7,7 @@ import random
 import pytest
 
 from command import run
+from scripts import rows_of
 
 pytestmark = pytest.mark.quick
 
@@ -87,8 +88,7 @@ def times(path, *args):
     for report in map(json.loads, ended.stdout.splitlines()):
         remarks += report.get('remarks', [])
         table = report['sections'][0]
-        names = [column['name'] for column in table['columns']]
-        for row in (dict(zip(names, row)) for row in table['rows']):
+        for row in rows_of(table):
             for state in ('running', 'ready', 'blocked'):
                 found[row['tid'], state] += row[state] / 100 * row['time']
     return found, remarks
