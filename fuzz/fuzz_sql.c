@@ -37,7 +37,7 @@ struct raw {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 uint64_t __wrap_attar_run_realtime(const struct attar_run *run, uint64_t time);
-bool __wrap_attar_run_is_stopped(const struct attar_run *run);
+bool __wrap_run_is_stopped(const struct attar_run *run);
 
 /* There is no run. */
 uint64_t __wrap_attar_run_realtime(const struct attar_run *run, uint64_t time)
@@ -45,7 +45,7 @@ uint64_t __wrap_attar_run_realtime(const struct attar_run *run, uint64_t time)
 	return time;
 }
 
-bool __wrap_attar_run_is_stopped(const struct attar_run *run)
+bool __wrap_run_is_stopped(const struct attar_run *run)
 {
 	return false;
 }

@@ -31,18 +31,6 @@ struct attar_run;
  */
 ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
 
-/*
- * Like attar_run_count(), but after attar_run_select_tasks(): if the options select tasks, only
- * their events are counted, with those of processes and threads that they create during the run.
- * Not what a set-user-ID program does, for which the kernel disables such events. Counters of more
- * than 1,024 threads, or more than the limit of open files permits, are refused (struct
- * attar_run_counter), which does not end the run. Only from open().
- */
-ATTAR_API int attar_run_count_selected(struct attar_run *run, const char *text);
-
-/* Counts monitored threads separately on each CPU. Only from open(). */
-ATTAR_API void attar_run_count_each_cpu(struct attar_run *run);
-
 /* Runs the command n times in sequence. -EINVAL: there is no command. Only from open(). */
 ATTAR_API int attar_run_repeat(struct attar_run *run, uint64_t n);
 

@@ -40,7 +40,7 @@ enum attar_uses {
 	ATTAR_GIVES_TREE = 8,      /* provides a call tree on request, for folded stacks */
 	ATTAR_REDRAWS = 16,        /* on a terminal, its newest report replaces the previous one */
 	ATTAR_USES_INPUT = 32,     /* --input without ATTAR_USES_RINGS: counts of recordings */
-	ATTAR_USES_DATABASE = 128, /* --input may be a database: attar_run_has_database() */
+	ATTAR_USES_DATABASE = 128, /* --input may be a database; for those of attar */
 	ATTAR_GIVES_SPANS = 64,    /* provides a time line on request, see attar_run_add_span() */
 	ATTAR_GIVES_STATES = 256,  /* its time line has one state of each thread at a time */
 	ATTAR_SHOWS_HOST = 512,    /* events of several hosts: see attar_run_source_host() */
@@ -119,8 +119,8 @@ struct attar_profiler {
 	 */
 	int (*turn)(struct attar_run *run, void *self);
 	/*
-	 * After the run: answers a query of the user about what was measured, in a report. See
-	 * attar_run_query(). May be NULL. Returns 0, or a negative errno with an error message.
+	 * After the run: answers a query of the user about what was measured, in a report; for
+	 * profilers of attar. May be NULL. Returns 0, or a negative errno with an error message.
 	 */
 	int (*query)(
 		struct attar_run *run, void *self, const char *text, struct attar_report *report);
@@ -165,22 +165,6 @@ ATTAR_API int attar_run_events(
  */
 ATTAR_API int attar_run_event_list(
 	struct attar_run *run, const struct attar_texts *texts, bool stacks, attar_event_fn *fn);
-
-/*
- * Makes a flight recorder: the rings of the kernel's events added so far are overwritten when they
- * are full, and their contents are delivered at the end of the run, when a report is requested, and
- * after an event for which the condition `when` is true. `when` is a filter on the fields of the
- * events; those without these fields do not matter. NULL: no condition. With a condition, the end
- * of the run delivers nothing.
- *
- * If the kernel cannot evaluate the condition, if events of programs are among the events, or with
- * a recording, rings are read as usual and all events are delivered; the rows of attar_run_lines()
- * wait instead, in a buffer that keeps the newest ones.
- *
- * -EINVAL: `when` is invalid for all events, or a recording is read without a condition; kernels
- * before Linux 4.7 cannot do it, which a later step of the run reports. Only from open().
- */
-ATTAR_API int attar_run_overwrite(struct attar_run *run, const char *when);
 
 /* ---- events with bound fields ---- */
 
@@ -336,13 +320,6 @@ ATTAR_API int attar_run_keep_own(struct attar_run *run);
 ATTAR_API int attar_run_read_within(struct attar_run *run, unsigned ms);
 
 /*
- * ustring() in expressions of a running system: what attar reads from a program may be of another
- * call than the event's, so that it is "[unknown]". trusts: it is given all the same until the next
- * call of this function, and the caller checks that the program had not gone on.
- */
-ATTAR_API void attar_run_trust_reads(struct attar_run *run, bool trusts);
-
-/*
  * The thread with this id, running or recently exited, from the process table of the stream. NULL:
  * it is not known. Borrowed until the event function returns.
  */
@@ -422,9 +399,6 @@ ATTAR_API bool attar_run_vcpu(
  */
 ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
 
-/* Whether attar_run_sampler() finds an event; not in a recording without samples of CPU time. */
-ATTAR_API bool attar_run_has_sampler(const struct attar_run *run);
-
 /* ---- timers ---- */
 
 /*
@@ -453,55 +427,11 @@ struct attar_timer {
  */
 ATTAR_API int attar_run_timer(struct attar_run *run, const struct attar_timer *timer);
 
-/*
- * For ended(): calls fn for each CPU with counts since its last sample, in event->counts, with the
- * end of the run as the time; other members of the event are not set. The last period is not
- * complete, and some virtual machines do not deliver samples of idle CPUs. Nothing is called with a
- * recording, which lacks these counts. Returns 0 or a negative errno.
- */
-ATTAR_API int attar_run_timer_rest(struct attar_run *run, uint32_t source, attar_event_fn *fn);
-
 /* The parsed spec of event i of the timer, borrowed from the run; NULL after the last. */
 ATTAR_API const struct attar_event_spec *attar_run_timer_spec(
 	const struct attar_run *run, uint32_t source, size_t i);
 
 /* ---- recording ---- */
-
-struct attar_run_record_opts {
-	size_t size; /* sizeof(struct attar_run_record_opts) */
-	/* perf.data file, replaced if it exists; "-": standard output; NULL: none, with --push */
-	const char *path;
-	const char *events; /* as for attar_run_events(); NULL: CPU sampling */
-	/*
-	 * Samples per second of software and hardware events; 0: each occurrence of software events
-	 * other than clocks, and the frequency of the run for the others.
-	 */
-	uint64_t freq;
-	bool stacks;        /* with call chains */
-	bool compress;      /* with zstd */
-	uint64_t max_bytes; /* end the run when the file has this size; 0: no limit */
-	/*
-	 * With max_bytes: continue in a new file instead, and keep this number of full files as
-	 * PATH.1 (the newest), PATH.2 and so on.
-	 */
-	uint64_t rotate;
-	/*
-	 * Add names, source lines and call frame information of the code in the samples at the end,
-	 * so that the file reads the same on a machine without the binaries. Not for a pipe.
-	 */
-	bool portable;
-};
-
-/*
- * Writes the records of these events to a perf.data file, without delivering them: no event
- * function is called. The file is completed before the profiler's last report. Strings are borrowed
- * until the run is freed. -EOPNOTSUPP: an event does not come from the kernel; otherwise as
- * attar_run_events(). Only from open().
- */
-ATTAR_API int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *opts);
-
-/* Whether the run gives its events to others: the option --push. */
-ATTAR_API bool attar_run_pushes(const struct attar_run *run);
 
 /* What was written so far. */
 struct attar_run_recorded {
@@ -532,21 +462,6 @@ ATTAR_API const char *attar_run_source_name(const struct attar_run *run, uint32_
 /* The requested attributes of source i. Borrowed from the run; NULL: no such source. */
 ATTAR_API const struct perf_event_attr *attar_run_source_attr(
 	const struct attar_run *run, uint32_t i);
-
-/*
- * Makes the kernel drop the events of source i that do not fulfil a condition, in addition to the
- * filter of its text. The condition is in the kernel's filter language. Returns 1; 0 if the kernel
- * cannot do it exactly, or with a recording: nothing has changed then, and the profiler applies the
- * condition itself, see attar_run_expr(); or a negative errno. Only from open().
- */
-ATTAR_API int attar_run_source_filter(struct attar_run *run, uint32_t i, const char *text);
-
-/*
- * Stops (on false) or starts again the samples of source i, for profilers that must not cost too
- * much. Events in between are not lost events: the profiler knows the times. Not from open(), and
- * not with a recording (-EINVAL). Returns 0 or a negative errno.
- */
-ATTAR_API int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on);
 
 /*
  * Called after the event function has got `event`. Returns 0 or a negative errno, as that function.
@@ -595,15 +510,6 @@ ATTAR_API const char *attar_run_target_words(struct attar_run *run);
 /* The process of the command that the run starts, which may have ended; 0: none. */
 ATTAR_API pid_t attar_run_command_pid(const struct attar_run *run);
 
-/*
- * How much longer it takes to create and to end a task that inherits the events of the run: ns of
- * one task, measured now on this machine. The system calls of the creator take this time longer
- * than without attar. For report(), with ATTAR_SCOPE_WHOLE. Returns 1; 0 if no task has inherited
- * them: the whole system is watched, or it is a recording; or a negative errno.
- */
-ATTAR_API int attar_run_inherit_cost(
-	struct attar_run *run, uint64_t *ret_create, uint64_t *ret_exit);
-
 /* Whether the profiler is an event of another one, see attar_profiler.emits. */
 ATTAR_API bool attar_run_emits(const struct attar_run *run);
 
@@ -620,15 +526,6 @@ ATTAR_API int attar_run_emit_fields(struct attar_run *run, const char *format);
  * emits(), which then returns 1. Returns 0 or -ENOMEM.
  */
 ATTAR_API int attar_run_emit(struct attar_run *run, const void *raw);
-
-/*
- * Announces that queries come after the run: the caller, such as the attar command, reads them from
- * the user. Only from open().
- */
-ATTAR_API int attar_run_expect_queries(struct attar_run *run);
-
-/* Whether attar_run_stop() was called: what takes long may end early. */
-ATTAR_API bool attar_run_is_stopped(const struct attar_run *run);
 
 /* The profiler of the run. */
 ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run *run);
@@ -655,35 +552,6 @@ struct attar_run_waits {
 ATTAR_API int attar_run_get_waits(
 	const struct attar_run *run, bool at_end, struct attar_run_waits *ret_waits);
 
-/*
- * The process that reads the rings, whose samples are left out unless attar_run_keep_own() was
- * called: this process; with --input or --pull, the one of attar that recorded. Its pid is in the
- * data of a recording: call this when events arrive. 0: unknown, such as of a recording of perf.
- */
-ATTAR_API pid_t attar_run_own_pid(const struct attar_run *run);
-
-/*
- * Whether the input is a database of SQLite 3, for profilers with ATTAR_USES_DATABASE. There are no
- * events then: the run ends at once, with one report.
- */
-ATTAR_API bool attar_run_has_database(const struct attar_run *run);
-
-/*
- * Opens this database, which can only be read. Returns 0; *ret_db is to be closed with
- * sqlite3_close(). Or a negative errno with an error message: -EINVAL if the input is not a
- * database, -EBADMSG if it is damaged, -EOPNOTSUPP if attar was built without SQLite.
- */
-struct sqlite3;
-ATTAR_API int attar_run_open_database(const struct attar_run *run, struct sqlite3 **ret_db);
-
-/*
- * Opens a database for results, or creates it. Links and files of other users are treated as by
- * attar_run_file(). *ret_db is to be closed with sqlite3_close() before the next call, and before
- * the run is freed. Returns 0 or a negative errno.
- */
-ATTAR_API int attar_run_create_database(
-	struct attar_run *run, const char *path, struct sqlite3 **ret_db);
-
 /* The interval of reports, ns; 0: one report at the end. */
 ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
 
@@ -692,18 +560,6 @@ ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
  * with --interval, or since a report was requested.
  */
 ATTAR_API bool attar_run_has_intervals(const struct attar_run *run);
-
-/*
- * Sets the interval of reports, ns; at least a millisecond. Replaces that of the options. Only from
- * open().
- */
-ATTAR_API int attar_run_set_interval(struct attar_run *run, uint64_t interval);
-
-/*
- * Ends the run after this time, ns, unless the options give a duration, it runs a command or reads
- * a recording. Only from open().
- */
-ATTAR_API int attar_run_default_duration(struct attar_run *run, uint64_t duration);
 
 /* The requested sampling frequency, Hz. */
 ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);
@@ -744,22 +600,6 @@ ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
 
 /* True if an output draws a time line. Otherwise a profiler does not call attar_run_add_span(). */
 ATTAR_API bool attar_run_wants_spans(const struct attar_run *run);
-
-/*
- * Opens a file for results that are no reports, such as those of --heatmap. The run owns it: after
- * ended() it is closed, and replaces an existing file, which remains if the run fails. A file that
- * is not regular is written in place. option begins the error message. Returns 0 or a negative
- * errno.
- */
-ATTAR_API int attar_run_file(
-	struct attar_run *run, const char *option, const char *path, FILE **ret_file);
-
-/*
- * The same for a file that is kept and appended to, so that others can read it during the run. The
- * caller closes it with fclose(3).
- */
-ATTAR_API int attar_run_append_file(
-	struct attar_run *run, const char *option, const char *path, FILE **ret_file);
 
 /* What ended a state of a thread, by waking it up. Borrowed for the call. */
 struct attar_waker {

@@ -20,8 +20,6 @@
 
 #include "attar/profiler.h"
 
-struct sockaddr_storage; /* of sys/socket.h */
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -111,28 +109,6 @@ ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char 
  */
 ATTAR_API int attar_run_set_word(struct attar_run *run, const char *word, const char *next);
 
-/*
- * Finds the events of a list, such as "sched:sched_switch,cycles", as the run will: with the option
- * input, those of the recording, with its formats. Before attar_run_start(). *ret_list is owned by
- * the run. Returns 0, or a negative errno as attar_event_list_parse().
- */
-ATTAR_API int attar_run_find_events(
-	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
-
-/*
- * Sets the options of a preset that were not set yet. attar_run_start() does it too; a caller that
- * reads options before, such as attar_run_interval(), calls it after setting its own.
- */
-ATTAR_API int attar_run_set_preset(struct attar_run *run);
-
-/*
- * Checks the address of --push as attar_run_start() does, without listening. *ret_address: where it
- * would listen; of family 0 for other addresses than those of TCP, and without --push. Returns 0 or
- * a negative errno with an error message.
- */
-ATTAR_API int attar_run_check_push(
-	const struct attar_run *run, struct sockaddr_storage *ret_address);
-
 /* Sets the command to launch; argv is borrowed until the run is freed. */
 ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
 
@@ -179,17 +155,6 @@ ATTAR_API int attar_run_fd(struct attar_run *run);
 ATTAR_API int attar_run_report(
 	struct attar_run *run, enum attar_scope scope, struct attar_report **ret_report);
 
-/* Whether the profiler called attar_run_expect_queries(). */
-ATTAR_API bool attar_run_expects_queries(const struct attar_run *run);
-
-/*
- * After the run: answers a query, whose language is that of the profiler. The caller frees the
- * report with attar_report_free(). Returns 0; -EINVAL: the profiler has no query(), the run has not
- * ended, or the query is invalid.
- */
-ATTAR_API int attar_run_query(
-	struct attar_run *run, const char *text, struct attar_report **ret_report);
-
 /* Makes a run stop and report. Safe in signal handlers and from other threads. */
 ATTAR_API void attar_run_stop(struct attar_run *run);
 
@@ -206,22 +171,8 @@ ATTAR_API void attar_run_request_report(struct attar_run *run);
  */
 ATTAR_API int attar_run_mark(struct attar_run *run, const char *text);
 
-/*
- * Describes the state of a started run: its events with the records lost, its rings, the stream,
- * its caches and the memory that they use. Free with attar_report_free(). Returns 0; -EINVAL: the
- * run has not been started; -ENOMEM.
- */
-ATTAR_API int attar_run_status(struct attar_run *run, struct attar_report **ret_report);
-
 /* True once the measurement has ended and only the last reports follow. */
 ATTAR_API bool attar_run_ended(const struct attar_run *run);
-
-/*
- * The number of open tracepoints and probes that the kernel removes one by one, about 30 ms each,
- * when their last descriptor is closed. 0 if this process must close them itself, because it
- * removes probes from tracefs afterwards.
- */
-ATTAR_API size_t attar_run_slow_closes(const struct attar_run *run);
 
 /* The exit status of the launched command, as attar_target_command_status(). */
 ATTAR_API int attar_run_command_status(const struct attar_run *run);

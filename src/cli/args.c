@@ -117,7 +117,7 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 	if (help && !(args.events = buf_take(&events)))
 		return base_oom();
 	*ret_args = args;
-	return attar_run_set_preset(run);
+	return run_set_preset(run);
 }
 
 char *args_join(int argc, char **argv)

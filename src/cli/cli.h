@@ -6,6 +6,7 @@
 #define CLI_CLI_H
 
 #include "attar/attar.h"
+#include "attar/builtin.h"
 #include "base/buf.h"
 
 enum status {

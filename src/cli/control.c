@@ -68,7 +68,7 @@ static void show_status(struct attar_run *run)
 	struct attar_render_opts opts = {.size = sizeof(opts)};
 	struct attar_renderer *renderer = NULL;
 	struct attar_report *report = NULL;
-	int r = attar_run_status(run, &report);
+	int r = run_status(run, &report);
 
 	console_clear();
 	if (r == 0)

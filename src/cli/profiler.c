@@ -209,7 +209,7 @@ static int go(struct session *s, char *const *command, const char *line)
 	if (s->outputs.redraws && !command) /* the command reads stdin */
 		terminal_keys_open(&s->outputs.keys);
 	r = attar_run_go(s->run, &hooks);
-	if (r == 0 && !s->status && attar_run_expects_queries(s->run))
+	if (r == 0 && !s->status && run_expects_queries(s->run))
 		s->status = prompt_run(s->run, &s->outputs);
 	return finish(s, r);
 }
@@ -226,7 +226,7 @@ static int print_event_help(struct session *s, const char *events, int argc, cha
 {
 	const struct attar_event_list *list;
 	struct buf b _cleanup_(buf_done) = {0};
-	int r = attar_run_find_events(s->run, events, &list);
+	int r = run_find_events(s->run, events, &list);
 
 	if (r == 0)
 		r = event_help(&b, list);
@@ -276,7 +276,7 @@ int command_profiler(int argc, char **argv)
 	}
 	free(args.events);
 	signals_release();
-	if (attar_run_slow_closes(s.run) > SLOW_CLOSES_MAX)
+	if (run_slow_closes(s.run) > SLOW_CLOSES_MAX)
 		background_close_start();
 	attar_run_free(s.run);
 	if (s.interrupted || signals_ended_wait())

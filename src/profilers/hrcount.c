@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "attar/run.h"
+#include "attar/builtin.h"
 
 enum { EVENTS_MAX = 64, BUCKETS_MAX = 1 << 20, CPU_BITS = 16 };
 
@@ -53,7 +53,7 @@ static int on_timer(struct attar_run *run, void *self, const struct attar_event 
 static int hrcount_ended(struct attar_run *run, void *self)
 {
 	(void)self;
-	return attar_run_timer_rest(run, 0, on_timer);
+	return run_timer_rest(run, 0, on_timer);
 }
 
 /* ---- reporting ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* record: writes events to a perf.data file, for perf and for --input of other profilers. */
-#include "attar/run.h"
+#include "attar/builtin.h"
 
 struct record {
 	const char *events;
@@ -34,7 +34,7 @@ static int record_open(struct attar_run *run, void *self)
 	const struct record *r = self;
 	struct attar_run_record_opts opts = {
 		.size = sizeof(opts),
-		.path = r->output || attar_run_pushes(run) ? r->output : "perf.data",
+		.path = r->output || run_pushes(run) ? r->output : "perf.data",
 		.events = r->events,
 		.freq = r->freq,
 		.stacks = r->graph,
@@ -43,7 +43,7 @@ static int record_open(struct attar_run *run, void *self)
 		.rotate = r->rotate,
 		.portable = r->portable,
 	};
-	int ret = attar_run_record(run, &opts);
+	int ret = run_record(run, &opts);
 
 	return ret == 0 && r->switches ? record_switches(run) : ret;
 }
@@ -52,7 +52,7 @@ static int record_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	const struct record *r = self;
-	bool has_file = r->output || !attar_run_pushes(run);
+	bool has_file = r->output || !run_pushes(run);
 	struct attar_run_recorded recorded;
 	struct attar_section *table;
 

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "attar/pairs.h"
-#include "attar/run.h"
+#include "attar/builtin.h"
 #include "lib/by_source.h"
 #include "lib/keys.h"
 #include "lib/list_options.h"
@@ -292,7 +292,7 @@ static void compute(struct attar_run *run, struct started *started,
 
 	started->is_pending = started->is_unread = started->is_doubtful = false;
 	started->read_at = 0;
-	attar_run_trust_reads(run, true);
+	run_trust_reads(run, true);
 	for (size_t i = 0; i < e->n; i++) {
 		const struct column *column = &e->columns[i];
 		uint64_t before = unresolved(column->value);
@@ -305,7 +305,7 @@ static void compute(struct attar_run *run, struct started *started,
 		started->is_unread |= column->reads && unresolved(column->value) != before;
 		len += started->len[i];
 	}
-	attar_run_trust_reads(run, false);
+	run_trust_reads(run, false);
 	if (!e->reads)
 		return;
 	started->is_unread |= !reads;

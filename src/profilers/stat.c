@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "attar/keytable.h"
-#include "attar/run.h"
+#include "attar/builtin.h"
 #include "lib/ratios.h"
 
 enum { NAME_BYTES = 64 };
@@ -71,7 +71,7 @@ static int use_period(struct attar_run *run, struct stat *s)
 			"--period exceeds --interval, whose sums are those of periods" ATTAR_FIX
 			"use a longer --interval, or leave it out");
 	s->line = true;
-	return attar_run_set_interval(run, s->period);
+	return run_set_interval(run, s->period);
 }
 
 /* What a row of sums is for; the name is that of a thread. */

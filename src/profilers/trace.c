@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attar/run.h"
+#include "attar/builtin.h"
 #include "lib/kernel_names.h"
 #include "lib/sample_fields.h"
 
@@ -202,7 +202,7 @@ static int trace_open(struct attar_run *run, void *self)
 	if (r == 0 && names)
 		kernel_names_read(run);
 	if (r == 0 && (t->overwrite || t->dump_when))
-		r = attar_run_overwrite(run, t->dump_when);
+		r = run_overwrite(run, t->dump_when);
 	if (r == 0 && stacks && (attar_run_wants_tree(run) || attar_run_wants_spans(run)))
 		r = attar_stacks_new(attar_run_symbols(run), &t->stacks);
 	return r;

@@ -339,7 +339,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 	int r = option_struct_take(&run->hooks, sizeof(run->hooks), hooks);
 
 	if (r == 0)
-		r = attar_run_set_preset(run);
+		r = run_set_preset(run);
 	run->opts.no_children |= run->opts.no_inherit && can_leave_children(run);
 	if (r == 0 && run->opts.no_children && !run->opts.pids && !run->command.argv)
 		r = attar_fail(-EINVAL,
@@ -404,13 +404,10 @@ int attar_run_report(
 	return failed(run_make_report(run, scope, until, ret_report));
 }
 
-int attar_run_query(struct attar_run *run, const char *text, struct attar_report **ret_report)
+int run_query(struct attar_run *run, const char *text, struct attar_report **ret_report)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(text, "text");
-	CHECK_ARG(ret_report, "ret_report");
 	if (run->phase == RUN_NEW || !run->clock.ended)
-		return attar_fail(-EINVAL, "attar_run_query(): the run has not ended");
+		return attar_fail(-EINVAL, "run_query(): the run has not ended");
 	if (!run->profiler->query)
 		return attar_fail(-EINVAL, "%s does not answer queries", run->profiler->name);
 

@@ -22,7 +22,7 @@ struct run_notes {
 	/* reads of the memory and files of programs by expressions, after the event */
 	uint64_t late_reads, latest_read; /* number, and ns after the event at most */
 	uint64_t unknown_texts;           /* of ustring() */
-	bool trusts_reads;                /* attar_run_trust_reads() */
+	bool trusts_reads;                /* run_trust_reads() */
 	bool holds_memory;                /* proc_memory_hold(), for these reads */
 	uint64_t unrecorded;              /* the same of a recording, which never has them */
 	/* at the start of attar_run_go() */

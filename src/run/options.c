@@ -160,10 +160,8 @@ int attar_run_set_word(struct attar_run *run, const char *word, const char *next
 	return options_set_word(&run->options, word, next);
 }
 
-int attar_run_set_preset(struct attar_run *run)
+int run_set_preset(struct attar_run *run)
 {
-	CHECK_ARG(run, "run");
-
 	const char *const *words = run->profiler->preset;
 	int r = 0;
 

@@ -57,13 +57,8 @@ void result_files_done(result_files *files)
 	vec_done(files);
 }
 
-int attar_run_file(struct attar_run *run, const char *option, const char *path, FILE **ret_file)
+int run_file(struct attar_run *run, const char *option, const char *path, FILE **ret_file)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(option, "option");
-	CHECK_ARG(path, "path");
-	CHECK_ARG(ret_file, "ret_file");
-
 	struct result_file f = {.option = strdup(option), .path = strdup(path)};
 	int fd = f.option && f.path ? whole_file_begin(&f.whole, path, place_default_mode(), 0)
 				    : -ENOMEM;
@@ -80,14 +75,8 @@ int attar_run_file(struct attar_run *run, const char *option, const char *path, 
 	return fd < 0 && fd != -ENOMEM ? failed(option, path, -fd) : base_oom();
 }
 
-int attar_run_append_file(
-	struct attar_run *run, const char *option, const char *path, FILE **ret_file)
+int run_append_file(struct attar_run *run, const char *option, const char *path, FILE **ret_file)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(option, "option");
-	CHECK_ARG(path, "path");
-	CHECK_ARG(ret_file, "ret_file");
-
 	int fd = place_open_path(path, O_WRONLY | O_CREAT | O_APPEND, place_default_mode());
 	FILE *file;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Result files other than reports, see attar_run_file(). */
+/* Result files other than reports, see run_file(). */
 #ifndef RUN_RESULT_FILES_H
 #define RUN_RESULT_FILES_H
 

@@ -6,7 +6,7 @@
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
 
-#include "attar/run.h"
+#include "attar/builtin.h"
 #include "base/buf.h"
 #include "base/intern.h"
 #include "run/clock.h"
@@ -75,7 +75,7 @@ struct attar_run {
 	struct attar_target *target;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
 	struct run_replay *replay;   /* of --input and --pull; NULL: live */
-	bool records;                /* attar_run_record(): rings are copied instead of delivered */
+	bool records;                /* run_record(): rings are copied instead of delivered */
 	bool records_to_file;        /* also to a file, not only to receivers */
 	bool has_enough;             /* no further events are to be delivered */
 	bool has_database;           /* --input is a database: there are no events */
@@ -89,7 +89,7 @@ struct attar_run {
 	struct run_adding adding;
 	struct latest_event latest;
 	emitters emitters;
-	bool expects_queries; /* see attar_run_query() */
+	bool expects_queries; /* see run_query() */
 	/* attar_run_emits(): it is the run of an emitter, whose events go there; NULL: it is not */
 	struct attar_run *emits_to;
 	struct run_emitted emitted;
@@ -107,7 +107,7 @@ struct attar_run {
 	struct run_clock clock;
 	struct run_lines lines;
 	result_files result_files;
-	struct place database; /* of attar_run_create_database() */
+	struct place database; /* of run_create_database() */
 	struct run_notes notes;
 };
 

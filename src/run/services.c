@@ -60,10 +60,8 @@ static bool closes_slowly(const struct attar_counter *counter)
 	return type == PERF_TYPE_TRACEPOINT || type >= PERF_TYPE_MAX;
 }
 
-size_t attar_run_slow_closes(const struct attar_run *run)
+size_t run_slow_closes(const struct attar_run *run)
 {
-	CHECK_ARG_OR(run, "run", 0);
-
 	size_t n = 0;
 
 	if (run->catalog && run->catalog->tracefs.dynamic_events.n)
@@ -144,10 +142,8 @@ enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
 	return run_watches_system(run) ? ATTAR_TARGET_SYSTEM : ATTAR_TARGET_TASKS;
 }
 
-pid_t attar_run_own_pid(const struct attar_run *run)
+pid_t run_own_pid(const struct attar_run *run)
 {
-	CHECK_ARG_OR(run, "run", 0);
-
 	return run->replay ? recording_get_facts(run->replay->recording)->recorder : run->own_pid;
 }
 
@@ -178,26 +174,21 @@ int attar_run_get_waits(const struct attar_run *run, bool at_end, struct attar_r
 	return 1;
 }
 
-int attar_run_expect_queries(struct attar_run *run)
+int run_expect_queries(struct attar_run *run)
 {
-	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
 
 	run->expects_queries = true;
 	return 0;
 }
 
-bool attar_run_expects_queries(const struct attar_run *run)
+bool run_expects_queries(const struct attar_run *run)
 {
-	CHECK_ARG_OR(run, "run", false);
-
 	return run->expects_queries;
 }
 
-bool attar_run_is_stopped(const struct attar_run *run)
+bool run_is_stopped(const struct attar_run *run)
 {
-	CHECK_ARG_OR(run, "run", false);
-
 	return run_stop_asked(run);
 }
 
@@ -222,20 +213,18 @@ bool attar_run_has_intervals(const struct attar_run *run)
 	return run->opts.interval || run->clock.has_requested;
 }
 
-int attar_run_set_interval(struct attar_run *run, uint64_t interval)
+int run_set_interval(struct attar_run *run, uint64_t interval)
 {
-	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
 	if (interval < INTERVAL_MIN_NS)
-		return attar_fail(-ERANGE, "attar_run_set_interval(): less than a millisecond");
+		return attar_fail(-ERANGE, "run_set_interval(): less than a millisecond");
 
 	run->opts.interval = interval;
 	return 0;
 }
 
-int attar_run_default_duration(struct attar_run *run, uint64_t duration)
+int run_default_duration(struct attar_run *run, uint64_t duration)
 {
-	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
 
 	if (!run->opts.duration && !run->command.argv && !run->replay)

@@ -97,12 +97,10 @@ static void add_caches(struct attar_run *run, struct attar_report *report)
 	add_value(s, "mappings over the limit of a process", stats.mappings_refused);
 }
 
-int attar_run_status(struct attar_run *run, struct attar_report **ret_report)
+int run_status(struct attar_run *run, struct attar_report **ret_report)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(ret_report, "ret_report");
 	if (run->phase == RUN_NEW)
-		return attar_fail(-EINVAL, "attar_run_status(): the run was not started" ATTAR_FIX
+		return attar_fail(-EINVAL, "run_status(): the run was not started" ATTAR_FIX
 					   "call attar_run_start() first");
 
 	struct attar_report *report = attar_report_new("status");

@@ -504,7 +504,6 @@ static void test_run_queries(void **state)
 	REFUSES_VALUE(attar_run_interval(NULL), 0, "run");
 	REFUSES_NULL(attar_run_profiler(NULL), "run");
 	REFUSES_VALUE(attar_run_ended(NULL), false, "run");
-	REFUSES_VALUE(attar_run_slow_closes(NULL), 0, "run");
 	REFUSES_VALUE(attar_run_freq(NULL), 0, "run");
 	REFUSES_NULL(attar_run_lines(NULL, any, on_columns), "run");
 	REFUSES_NULL(attar_run_lines(any, NULL, on_columns), "name");
@@ -530,13 +529,9 @@ static void test_runs(void **state)
 	REFUSES(attar_run_events(NULL, any, 1, on_event), "run");
 	REFUSES(attar_run_events(any, NULL, 1, on_event), "text");
 	REFUSES(attar_run_events(any, any, 1, NULL), "fn");
-	REFUSES_VOID(attar_run_has_sampler(NULL), "run");
 	REFUSES(attar_run_sampler(NULL, 1, on_event), "run");
 	REFUSES(attar_run_sampler(any, 1, NULL), "fn");
 	REFUSES(attar_run_count(NULL, any), "run");
-	REFUSES(attar_run_count_selected(NULL, any), "run");
-	REFUSES(attar_run_count_selected(any, NULL), "text");
-	REFUSES_VOID(attar_run_count_each_cpu(NULL), "run");
 	REFUSES(attar_run_count_by(NULL, ATTAR_COUNT_TOTAL), "run");
 	REFUSES(attar_run_count_rows(NULL, ATTAR_SCOPE_WHOLE, any, any), "run");
 	REFUSES(attar_run_repeat(NULL, 1), "run");

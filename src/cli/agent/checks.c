@@ -99,7 +99,7 @@ static int check_push(
 {
 	const char *text = args_value(run, s->words, "push");
 	struct agent_address address = {s->name, "--push", (char *)text, {0}};
-	int e = attar_run_check_push(run, &address.at);
+	int e = run_check_push(run, &address.at);
 
 	return e == 0 && text ? agent_addresses_add(&checks->addresses, &address) : e;
 }

@@ -129,8 +129,8 @@ static int describe(struct attar_run *run, const char *name)
 	const struct attar_event_list *list;
 	struct buf b _cleanup_(buf_done) = {0};
 
-	if (!strchr(name, ':') || strpbrk(name, "*?[") ||
-		attar_run_find_events(run, name, &list) < 0 || event_help(&b, list) < 0)
+	if (!strchr(name, ':') || strpbrk(name, "*?[") || run_find_events(run, name, &list) < 0 ||
+		event_help(&b, list) < 0)
 		return -1;
 	return print_buf(&b);
 }

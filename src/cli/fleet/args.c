@@ -218,7 +218,7 @@ static int take_profiler(struct fleet *f, char **words)
 		return attar_fail(-EINVAL, "expected a command after --");
 	for (; *words; words++)
 		add_word(f, *words);
-	return buf_failed(&f->order.words) ? base_oom() : attar_run_set_preset(f->run);
+	return buf_failed(&f->order.words) ? base_oom() : run_set_preset(f->run);
 }
 
 /* Returns the number of words of a --pull; 0: it is something else. */

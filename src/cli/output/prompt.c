@@ -21,7 +21,7 @@ static size_t length(const char *text)
 static enum status answer(struct attar_run *run, struct outputs *outputs, const char *text)
 {
 	struct attar_report *report;
-	int r = attar_run_query(run, text, &report);
+	int r = run_query(run, text, &report);
 
 	if (r < 0)
 		return report_error(status_of(r));

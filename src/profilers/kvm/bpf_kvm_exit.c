@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "kvm/kvm_exits.h"
 #include "lib/prev_state.h"
 
@@ -228,7 +229,7 @@ static int bpf_kvm_exit_open(struct attar_run *run, void *self)
 		r = attar_keytable_new(&longest, &b->longest);
 	if (r < 0 || !b->output2)
 		return r;
-	return attar_run_append_file(run, "--output2", b->output2, &b->file);
+	return run_append_file(run, "--output2", b->output2, &b->file);
 }
 
 static void bpf_kvm_exit_close(void *self)

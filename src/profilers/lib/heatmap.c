@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
+
 enum { FILES_MAX = 64, PATH_BYTES = 4096 };
 
 struct heatmap {
@@ -30,7 +32,7 @@ static int open_file(struct heatmap *h, const char *name, const char *other, FIL
 		other ? other : "");
 	for (char *c = path + prefix; *c; c++)
 		*c = *c == '/' ? '_' : *c;
-	r = attar_run_file(h->run, "--heatmap", path, ret_file);
+	r = run_file(h->run, "--heatmap", path, ret_file);
 	if (r < 0)
 		return r;
 	h->files[h->n].file = *ret_file;

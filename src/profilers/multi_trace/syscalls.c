@@ -8,6 +8,8 @@
 
 #include "multi_trace/multi_trace.h"
 
+#include "attar/builtin.h"
+
 enum { ERRNO_MAX = 4095, CALL_BYTES = 128, DEPTH_MAX = 512 /* frames */ };
 
 /* The key of a row with --perins: of a thread under one of its names. */
@@ -307,7 +309,7 @@ static void remark_on_own_part(struct attar_run *run, struct attar_report *repor
 
 	if (!created)
 		return;
-	if (attar_run_inherit_cost(run, &create, &exit) <= 0 || !create) {
+	if (run_inherit_cost(run, &create, &exit) <= 0 || !create) {
 		attar_error_clear();
 		return;
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "overview/duty_cycle.h"
 
+#include "attar/builtin.h"
+
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -60,7 +62,7 @@ static int enable(struct duty *duty, struct attar_run *run, bool on)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < duty->n; i++)
-		r = attar_run_source_enable(run, duty->sources[i], on);
+		r = run_source_enable(run, duty->sources[i], on);
 	return r;
 }
 

@@ -474,7 +474,7 @@ static int open_ends(struct attar_run *run, struct overview *o)
 static int count_events(struct attar_run *run, struct overview *o, enum overview_count first, int n,
 	const char *events)
 {
-	int r = attar_run_count_selected(run, events);
+	int r = run_count_selected(run, events);
 
 	for (int i = 0; i < n && r == 0; i++)
 		o->counters[first + i] = ++o->n_counters;
@@ -644,7 +644,7 @@ static int overview_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = open_faults(run, o);
 	if (r == 0)
-		r = attar_run_default_duration(run, (uint64_t)DURATION_S * NS_PER_S);
+		r = run_default_duration(run, (uint64_t)DURATION_S * NS_PER_S);
 	if (r == 0)
 		r = open_tables(o);
 	if (r == 0)

@@ -6,7 +6,7 @@
 #ifndef PROFILERS_OVERVIEW_OVERVIEW_H
 #define PROFILERS_OVERVIEW_OVERVIEW_H
 
-#include "attar/run.h"
+#include "attar/builtin.h"
 #include "overview/duty_cycle.h"
 #include "lib/system_stat.h"
 #include "sched/open_waits.h"
@@ -177,7 +177,7 @@ struct overview {
 static inline bool overview_is_own(
 	struct overview *o, const struct attar_run *run, const struct attar_thread *thread)
 {
-	return (thread->process && thread->process->pid == attar_run_own_pid(run)) ||
+	return (thread->process && thread->process->pid == run_own_pid(run)) ||
 	       thread_times_is_held(run, &o->times, thread->tid);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "sched/open_waits.h"
 #include "sched/thread_times.h"
 #include "sched/wakers.h"
@@ -298,7 +299,7 @@ static int wall_report(
 	if (r == 0)
 		r = open_waits_report(run, report, scope,
 			&(struct open_waits_opts){w, is_open_wait, waits_since, 0});
-	if (!attar_run_has_sampler(run))
+	if (!run_has_sampler(run))
 		attar_report_remark(report,
 			"the recording has no samples of CPU time: [running] has no stacks");
 	return r == 0 ? attar_run_stacks(run, report, w->stacks, scope, &opts) : r;
@@ -323,7 +324,7 @@ static int wall_open(struct attar_run *run, void *self)
 	if (r == 0 && w->with_waker)
 		r = attar_run_input(run, &wakings);
 	attar_run_all_cpus(run, false);
-	if (r == 0 && attar_run_has_sampler(run))
+	if (r == 0 && run_has_sampler(run))
 		r = attar_run_sampler(run, true, on_sample);
 	return r == 0 ? attar_stacks_new(attar_run_symbols(run), &w->stacks) : r;
 }

@@ -5,6 +5,8 @@
 
 #include "sql/aggregate.h"
 
+#include "attar/builtin.h"
+
 enum {
 	STEPS = 10000,      /* of SQLite's machine between two looks at the clock */
 	ROWS_MAX = 1000000, /* of one result */
@@ -92,7 +94,7 @@ static int create_tables(struct sql_db *db)
 	int r = 0;
 
 	if (db->opts.path)
-		r = attar_run_create_database(db->run, db->opts.path, &db->sqlite);
+		r = run_create_database(db->run, db->opts.path, &db->sqlite);
 	else if (sqlite3_open(":memory:", &db->sqlite) != SQLITE_OK)
 		r = sql_db_failed(db, "cannot create a database in memory");
 	if (r < 0)

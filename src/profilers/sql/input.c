@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a database that is the input, see attar_run_open_database(). */
+/* The tables of a database that is the input, see run_open_database(). */
 #include <errno.h>
 #include <stdio.h>
 
 #include "sql/db.h"
+
+#include "attar/builtin.h"
 
 /* Names are texts of the file: a view whose definition is damaged has no columns. */
 static const char all_tables[] =
@@ -21,7 +23,7 @@ static const char description[] =
 
 int sql_input_open(struct sql_db *db)
 {
-	return attar_run_open_database(db->run, &db->sqlite);
+	return run_open_database(db->run, &db->sqlite);
 }
 
 /* Prepares a statement of this file: the authorizer is for those of others. */

@@ -5,6 +5,8 @@
 
 #include "sql/aggregate.h"
 
+#include "attar/builtin.h"
+
 int sql_db_failed(const struct sql_db *db, const char *what)
 {
 	return attar_fail(-EIO, "sql: %s: %s", what, sqlite3_errmsg(db->sqlite));
@@ -23,7 +25,7 @@ static uint64_t now(void)
 void sql_db_set_deadline(struct sql_db *db, uint64_t timeout)
 {
 	db->deadline = now() + timeout;
-	db->was_stopped = attar_run_is_stopped(db->run);
+	db->was_stopped = run_is_stopped(db->run);
 }
 
 int sql_db_interrupts(void *ctx)
@@ -31,7 +33,7 @@ int sql_db_interrupts(void *ctx)
 	struct sql_db *db = ctx;
 
 	return db->deadline &&
-	       (now() > db->deadline || (!db->was_stopped && attar_run_is_stopped(db->run)));
+	       (now() > db->deadline || (!db->was_stopped && run_is_stopped(db->run)));
 }
 
 static const char *action_name(int action)

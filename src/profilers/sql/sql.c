@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attar/builtin.h"
 #include "lib/by_source.h"
 #include "lib/event_name.h"
 #include "sql/sql.h"
@@ -168,7 +169,7 @@ static int open_db(struct attar_run *run, struct sql *s, const char *path, bool 
 	struct sql_db_opts opts = {.path = path,
 		.is_stored = is_stored,
 		.is_prompt = s->prompt,
-		.is_input = attar_run_has_database(run),
+		.is_input = run_has_database(run),
 		.is_compared = is_stored && !path,
 		.is_filtered = s->verify && !is_stored,
 		.timeout = s->timeout,
@@ -227,7 +228,7 @@ static int drop_unneeded(struct attar_run *run, struct sql *s)
 		r = select_for_aggregates(run, s, i);
 		if (r < 0 || !table->condition)
 			continue;
-		r = s->verify ? 0 : attar_run_source_filter(run, i, table->condition);
+		r = s->verify ? 0 : run_source_filter(run, i, table->condition);
 		table->in_kernel = r > 0;
 		if (r == 0)
 			r = attar_run_expr(run, i, table->condition, &opts, &table->only);
@@ -401,13 +402,13 @@ static int sql_open(struct attar_run *run, void *self)
 		return attar_fail(-EINVAL, "--prompt needs a recording and no --query" ATTAR_FIX
 					   "give --input FILE without --query");
 	if (s->prompt)
-		attar_run_expect_queries(run);
+		run_expect_queries(run);
 	if (!s->query && !s->output2 && !s->prompt)
 		return attar_fail(-EINVAL,
 			"sql needs a query" ATTAR_FIX
 			"attar sql -e sched:sched_wakeup --query 'SELECT comm, count(*) FROM "
 			"sched_wakeup GROUP BY comm'");
-	if (attar_run_has_database(run))
+	if (run_has_database(run))
 		return check_database(run, s);
 	s->store.bytes_max = s->window;
 	s->by_source = (struct by_source){

@@ -77,10 +77,8 @@ int attar_run_count(struct attar_run *run, const char *text)
 	return text ? add_counts(run, text, false) : add_recorded_counts(run);
 }
 
-int attar_run_count_selected(struct attar_run *run, const char *text)
+int run_count_selected(struct attar_run *run, const char *text)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(text, "text");
 	CHECK_OPENING(run);
 
 	return add_counts(run, text, true);

@@ -20,7 +20,7 @@ struct counted {
 	struct recorded_count recorded; /* of --input */
 	char *refused;
 	bool leads;
-	bool of_selected; /* see attar_run_count_selected() */
+	bool of_selected; /* see run_count_selected() */
 	bool is_left_out; /* matched by a pattern and refused: see event/skipped_events.h */
 };
 
@@ -29,7 +29,7 @@ typedef VEC(struct counted) counted_list;
 struct counts {
 	counted_list list;
 	struct count_rows rows;
-	bool each_cpu;  /* see attar_run_count_each_cpu() */
+	bool each_cpu;  /* threads are counted separately on each CPU */
 	bool user_only; /* no permission to count kernel code */
 };
 

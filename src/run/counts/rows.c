@@ -8,16 +8,6 @@
 #include "run/run.h"
 #include "run/counts/threads.h"
 
-void attar_run_count_each_cpu(struct attar_run *run)
-{
-	CHECK_OWN_OR(run, "run", );
-
-	if (run->opening.by_profiler)
-		run->counts.each_cpu = true;
-	else
-		run_not_opening(__func__);
-}
-
 int attar_run_count_by(struct attar_run *run, enum attar_count_by by)
 {
 	CHECK_OWN(run, "run");

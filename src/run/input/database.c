@@ -42,29 +42,20 @@ int run_database_start(struct attar_run *run)
 	return 0;
 }
 
-bool attar_run_has_database(const struct attar_run *run)
+bool run_has_database(const struct attar_run *run)
 {
-	CHECK_ARG_OR(run, "run", false);
-
 	return run->has_database;
 }
 
-int attar_run_open_database(const struct attar_run *run, struct sqlite3 **ret_db)
+int run_open_database(const struct attar_run *run, struct sqlite3 **ret_db)
 {
-	CHECK_ARG(run, "run");
-	CHECK_ARG(ret_db, "ret_db");
 	if (!run->has_database)
-		return attar_fail(
-			-EINVAL, "attar_run_open_database(): the input is not a database");
+		return attar_fail(-EINVAL, "run_open_database(): the input is not a database");
 	return sqlite_open_input(run->opts.input, ret_db);
 }
 
-int attar_run_create_database(struct attar_run *run, const char *path, struct sqlite3 **ret_db)
+int run_create_database(struct attar_run *run, const char *path, struct sqlite3 **ret_db)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(path, "path");
-	CHECK_ARG(ret_db, "ret_db");
-
 	int r;
 
 	place_done(&run->database);

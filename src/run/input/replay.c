@@ -110,19 +110,15 @@ int replay_open(struct attar_run *run)
 	return r;
 }
 
-int attar_run_find_events(
+int run_find_events(
 	struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(text, "text");
-	CHECK_ARG(ret_list, "ret_list");
-
 	struct attar_catalog *catalog = attar_run_catalog(run);
 	struct attar_event_list *list;
 	int r = catalog ? 0 : -ENOMEM;
 
 	if (run->phase != RUN_NEW)
-		return attar_fail(-EINVAL, "attar_run_find_events(): the run was started");
+		return attar_fail(-EINVAL, "run_find_events(): the run was started");
 	if (r == 0 && run->opts.input && !run->replay && !run_database_is_input(run))
 		r = replay_open(run);
 	if (r == 0 && run->replay)

@@ -170,7 +170,7 @@ static int set_options(struct attar_run *run, const struct attar_event_spec *spe
 	for (; r >= 0 && words && *words; words += r)
 		r = set_word(run, *words, words[1]);
 	if (r >= 0)
-		r = attar_run_set_preset(run);
+		r = run_set_preset(run);
 	if (r >= 0)
 		return 0;
 	r = attar_context(r == -ENOENT ? -EINVAL : r, "%s", spec->profiler);
@@ -366,7 +366,7 @@ static int emitter_count(struct attar_run *run, struct emitter *e)
 		return 0;
 	for (uint32_t i = 0; r == 0 && !run->replay && i < run->sources.list.n; i++)
 		if (run->sources.list.at[i].use->emission.emitter == e)
-			r = attar_run_source_enable(run, i, false);
+			r = run_source_enable(run, i, false);
 	end_if_over(run);
 	return r;
 }

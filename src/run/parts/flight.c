@@ -268,9 +268,8 @@ static int flight_source(struct attar_run *run, void *self, struct source *s)
 	return r;
 }
 
-int attar_run_overwrite(struct attar_run *run, const char *when)
+int run_overwrite(struct attar_run *run, const char *when)
 {
-	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
 
 	if (when)

@@ -173,12 +173,8 @@ static int overhead_turn(struct attar_run *run, void *self, uint64_t now)
 
 /* ---- the tasks that inherit events ---- */
 
-int attar_run_inherit_cost(struct attar_run *run, uint64_t *ret_create, uint64_t *ret_exit)
+int run_inherit_cost(struct attar_run *run, uint64_t *ret_create, uint64_t *ret_exit)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(ret_create, "ret_create");
-	CHECK_ARG(ret_exit, "ret_exit");
-
 	struct inherit_cost cost;
 	int r = 0;
 

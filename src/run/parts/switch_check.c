@@ -135,7 +135,7 @@ static bool is_left_out(const struct attar_run *run, pid_t task)
 		return false;
 	thread = stream_thread(run->stream, task);
 	if (thread)
-		return thread->process->pid == attar_run_own_pid(run);
+		return thread->process->pid == run_own_pid(run);
 	if (run->replay)
 		return false;
 	snprintf(path, sizeof(path), "/proc/self/task/%d", task);

@@ -303,7 +303,7 @@ static bool descends_from_listed(const struct attar_run *run, const struct attar
 	for (int i = 0; process && i < GENERATIONS_MAX; i++) {
 		if ((((const struct process *)process)->selected & bit) || is_listed(run, process))
 			return true;
-		if (process->pid == attar_run_own_pid(run))
+		if (process->pid == run_own_pid(run))
 			return false;
 		process = parent_of(run, process);
 	}

@@ -72,10 +72,8 @@ bool push_is_open(const struct attar_run *run)
 	return push_of(run)->sender;
 }
 
-bool attar_run_pushes(const struct attar_run *run)
+bool run_pushes(const struct attar_run *run)
 {
-	CHECK_ARG_OR(run, "run", false);
-
 	return run->opts.push != NULL;
 }
 

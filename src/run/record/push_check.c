@@ -3,11 +3,8 @@
 #include "peer/sender.h"
 #include "run/run.h"
 
-int attar_run_check_push(const struct attar_run *run, struct sockaddr_storage *ret_address)
+int run_check_push(const struct attar_run *run, struct sockaddr_storage *ret_address)
 {
-	CHECK_ARG(run, "run");
-	CHECK_ARG(ret_address, "ret_address");
-
 	const struct peer_sender_opts opts = {.option = "--push",
 		.address = run->opts.push,
 		.tls = {run->opts.peer_psk, run->opts.peer_cert, run->opts.peer_key,

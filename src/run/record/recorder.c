@@ -110,9 +110,8 @@ static int ignore_event(struct attar_run *run, void *self, const struct attar_ev
 	return 0;
 }
 
-int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *opts)
+int run_record(struct attar_run *run, const struct attar_run_record_opts *opts)
 {
-	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
 
 	struct run_recorder *recorder = recorder_of(run);
@@ -121,7 +120,7 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 	if (r < 0)
 		return r;
 	if (!recorder->opts.path && !run->opts.push)
-		return attar_fail(-EINVAL, "attar_run_record(): opts.path is missing");
+		return attar_fail(-EINVAL, "run_record(): opts.path is missing");
 	if (run->opts.input)
 		return attar_fail(-EINVAL, "--input: only the running system can be recorded");
 	if (recorder->opts.portable && (!recorder->opts.path || !strcmp(recorder->opts.path, "-")))

@@ -6,7 +6,7 @@
 #ifndef RUN_RECORD_RECORDER_H
 #define RUN_RECORD_RECORDER_H
 
-#include "attar/run.h"
+#include "attar/builtin.h"
 #include "base/map.h"
 #include "perfdata/writer.h"
 #include "run/input/late_ids.h"

@@ -148,7 +148,7 @@ int actions_end(struct attar_run *run)
 
 static bool is_hidden(const struct attar_run *run, const struct attar_event *event)
 {
-	pid_t own = run->select.hides_own ? attar_run_own_pid(run) : 0;
+	pid_t own = run->select.hides_own ? run_own_pid(run) : 0;
 
 	return own && event->record->pid == (uint32_t)own;
 }

@@ -75,9 +75,8 @@ static size_t not_recorded(struct attar_run *run)
 	return 0;
 }
 
-void attar_run_trust_reads(struct attar_run *run, bool trusts)
+void run_trust_reads(struct attar_run *run, bool trusts)
 {
-	CHECK_ARG_OR(run, "run", );
 	run->notes.trusts_reads = trusts;
 	if (trusts && !run->notes.holds_memory)
 		proc_memory_hold();

@@ -11,7 +11,7 @@ struct filter_choice;
 /* Adds the options of expressions of this run, which must outlive them. */
 void run_expr_opts(struct attar_run *run, struct attar_expr_opts *opts);
 
-/* Ends what attar_run_trust_reads() began. */
+/* Ends what run_trust_reads() began. */
 void expressions_done(struct attar_run *run);
 
 /*

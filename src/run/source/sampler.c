@@ -76,9 +76,7 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	return r;
 }
 
-bool attar_run_has_sampler(const struct attar_run *run)
+bool run_has_sampler(const struct attar_run *run)
 {
-	CHECK_ARG_OR(run, "run", true);
-
 	return !run->replay || run->opts.event || replay_find_sampler(run);
 }

@@ -54,17 +54,15 @@ int attar_run_source(struct attar_run *run, const char *name, const struct perf_
 	return run_add_source(run, name, attr, fn);
 }
 
-int attar_run_source_filter(struct attar_run *run, uint32_t i, const char *text)
+int run_source_filter(struct attar_run *run, uint32_t i, const char *text)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(text, "text");
 	CHECK_OPENING(run);
 
 	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
 	struct buf both _cleanup_(buf_done) = {0};
 
 	if (!s)
-		return attar_fail(-EINVAL, "attar_run_source_filter(): there is no source %u", i);
+		return attar_fail(-EINVAL, "run_source_filter(): there is no source %u", i);
 	if (run->replay || !s->spec || !s->spec->format || s->spec->type != PERF_TYPE_TRACEPOINT ||
 		s->spec->kind == ATTAR_EVENT_USER || s->usdt || s->keep || s->use->emission.emitter)
 		return 0;
@@ -92,14 +90,12 @@ static int enable(struct attar_run *run, struct source *s, bool on)
 		source_counter(&run->sources, s));
 }
 
-int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
+int run_source_enable(struct attar_run *run, uint32_t i, bool on)
 {
-	CHECK_OWN(run, "run");
-
 	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
 
 	if (!s || !source_counter(&run->sources, s))
-		return attar_fail(-EINVAL, "attar_run_source_enable(): source %u is not open", i);
+		return attar_fail(-EINVAL, "run_source_enable(): source %u is not open", i);
 	parts_toggled(run, i, on);
 	return enable(run, s, on);
 }

@@ -22,7 +22,7 @@ struct source_use {
 	uint32_t steps;           /* parts that its samples pass before it, 1 << enum part_id */
 	bool is_internal;         /* for the run, not an event of the profiler */
 	bool is_direct;           /* in this round: its samples go to fn only */
-	bool is_stopped;          /* by attar_run_source_enable() */
+	bool is_stopped;          /* by run_source_enable() */
 	bool all_cpus;            /* of all CPUs, despite --cpus: attar_run_all_cpus() */
 	bool pushes;              /* push= or --push: see run/record/push.h */
 	bool is_fallback_allowed; /* cpu-clock may replace it */

@@ -265,11 +265,8 @@ static int read_rest(struct run_timer *timer, size_t i, uint32_t cpu)
 	return r < 0 ? r : any;
 }
 
-int attar_run_timer_rest(struct attar_run *run, uint32_t source, attar_event_fn *fn)
+int run_timer_rest(struct attar_run *run, uint32_t source, attar_event_fn *fn)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(fn, "fn");
-
 	struct source *s = source < run->sources.list.n ? &run->sources.list.at[source] : NULL;
 	int r = 0;
 
