@@ -2,6 +2,7 @@
 #include "base/proc_tree.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/map.h"
@@ -118,9 +119,32 @@ static int add_descendants(parse_ints *pids, int (*add)(struct tree *))
 	return 0;
 }
 
+/* The kernel adds the number of processes, or threads, to the links of a directory. */
+static uint64_t links_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_nlink : 0;
+}
+
+/* A process with hundreds of threads has more files to read than the system has processes. */
+static bool has_more_threads_than_processes(const parse_ints *pids)
+{
+	uint64_t threads = 0;
+	char path[64];
+
+	vec_each (pids, pid) {
+		snprintf(path, sizeof(path), "/proc/%d/task", *pid);
+		threads += links_of(path);
+	}
+	return threads > links_of("/proc");
+}
+
 int proc_add_descendants(parse_ints *pids)
 {
-	return add_descendants(pids, lists_children() ? add_by_threads : add_by_parents);
+	bool by_threads = lists_children() && !has_more_threads_than_processes(pids);
+
+	return add_descendants(pids, by_threads ? add_by_threads : add_by_parents);
 }
 
 int proc_add_descendants_by_parents(parse_ints *pids)

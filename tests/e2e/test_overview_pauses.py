@@ -370,6 +370,20 @@ def test_sleeps_that_begin_in_pauses(command):
     assert sleep['+/-'] < 0.6e9
 
 
+@pytest.mark.usefixtures('root')
+def test_files_that_are_read_for_each_thread():
+    """A bound of the cost: not all of 600 threads with short waits are read for each question."""
+    with subprocess.Popen([workload('naps'), '600', '900', '0'], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b'ready\n'
+            found = report('stat', '-e', 'syscalls:sys_enter_openat', '--',
+                           ATTAR, 'overview', '-q', '-p', process.pid, '-d', '1s')
+        finally:
+            process.kill()
+    calls, = (row['value'] for row in rows(found, 'counts'))
+    assert 600 < calls < 12 * 600
+
+
 CROWD = '''
 import threading, time
 def work():

@@ -506,14 +506,16 @@ static int count_failures(struct attar_run *run, struct overview *o)
 
 /*
  * Switches of threads: a CPU that leaves its idle task has not switched between threads. Also
- * migrations and page faults.
+ * migrations and page faults. Of selected tasks, a filter for each would only cost time.
  */
 static int count_switches(struct attar_run *run, struct overview *o)
 {
 	if (!attar_run_is_live(run))
 		return 0;
 	return count_events(run, o, COUNT_SWITCHES, 3,
-		"{sched:sched_switch/prev_pid!=0/,cpu-migrations,page-faults}");
+		!attar_run_is_selected(run, NULL)
+			? "{sched:sched_switch,cpu-migrations,page-faults}"
+			: "{sched:sched_switch/prev_pid!=0/,cpu-migrations,page-faults}");
 }
 
 static int open_events(struct attar_run *run, struct overview *o)

@@ -33,7 +33,10 @@ static uint64_t waits_since(const struct attar_run *run, const void *self, pid_t
 
 int overview_find_waits(struct overview_sums *sums)
 {
-	const struct open_waits_opts opts = {sums->overview, is_any, waits_since, 0};
+	const struct open_waits_opts opts = {.self = sums->overview,
+		.is_wanted = is_any,
+		.since = waits_since,
+		.short_ns = stuck_ns};
 
 	return open_waits_find(sums->run, sums->scope, &opts, &sums->waits);
 }

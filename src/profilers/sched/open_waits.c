@@ -14,6 +14,7 @@ enum {
 	ROWS_MAX = 20,
 	FOUND_MAX = 256,
 	CHAIN_MAX = 8,
+	SHORT_MAX = 32, /* of a process, see open_waits_opts.short_ns */
 	PATH_BYTES = 64,
 	PEERS_MAX = 4096,
 };
@@ -25,12 +26,14 @@ struct search {
 	const struct open_waits_opts *opts;
 	struct attar_run_waits recorded; /* time 0: of a live run */
 	size_t next;                     /* the thread of `recorded` that is taken */
-	struct open_waits *found; /* with room for FOUND_MAX */
+	struct open_waits *found;        /* with room for FOUND_MAX */
 	struct attar_waits *waits, *without_files;
 	/* Of the system: threads that wait for a peer, and whether any process is stopped. */
 	pid_t *peers; /* room for PEERS_MAX */
 	size_t n_peers;
 	bool has_stopped;
+	pid_t pid; /* of the threads with short waits; they follow each other */
+	size_t n_short;
 	uint64_t end, cpu_end; /* ns, of the clocks */
 	bool is_system;
 };
@@ -230,6 +233,22 @@ static int read_chain(const struct search *s, struct attar_waits *waits, pid_t t
 	return (int)max;
 }
 
+/* Whether others of its process are enough. */
+static bool is_one_of_many(
+	struct attar_run *run, struct search *s, pid_t tid, const struct attar_thread *thread)
+{
+	pid_t pid = thread && thread->process ? thread->process->pid : 0;
+	bool is_bound;
+
+	if (!pid || !s->opts->short_ns || length_of(run, s, tid, &is_bound) >= s->opts->short_ns)
+		return false;
+	if (s->pid != pid) {
+		s->pid = pid;
+		s->n_short = 0;
+	}
+	return ++s->n_short > SHORT_MAX;
+}
+
 /*
  * Whether the thread waits as most threads of a healthy system do: whom it waits for is not looked
  * up.
@@ -274,9 +293,9 @@ static int take_thread(struct attar_run *run, void *arg, pid_t tid)
 		s->found->unread++;
 		return 0;
 	}
-	return (!s->recorded.time && is_own(tid)) || is_common(s, tid)
-		       ? 0
-		       : take_chain(run, s, tid, OPEN_WAIT_IDLE);
+	if (!s->recorded.time && (is_own(tid) || is_one_of_many(run, s, tid, thread)))
+		return 0;
+	return is_common(s, tid) ? 0 : take_chain(run, s, tid, OPEN_WAIT_IDLE);
 }
 
 static int take_threads(struct attar_run *run, struct search *s)

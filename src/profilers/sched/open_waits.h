@@ -66,6 +66,8 @@ struct open_waits_opts {
 	open_waits_fn *is_wanted;
 	open_waits_since_fn *since;
 	uint64_t than; /* ns: only waits that last for this time */
+	/* Of the threads of a process that wait for less than this, ns, only a few are read. */
+	uint64_t short_ns;
 };
 
 /*

@@ -251,10 +251,11 @@ static int scan_thread(struct attar_run *run, void *arg, pid_t tid)
 	has_call = read_call(thread->process->pid, tid, &call);
 	if (has_call)
 		common = common_call_of(&call);
-	if (common != COMMON_NONE && known && scan->common[common].tid) {
+	if (common != COMMON_NONE && scan->common[common].tid &&
+		(known || attar_run_is_cpu_selected(run, -1) > 0)) {
 		found = scan->common[common];
 		found.tid = tid;
-		at.cpu = known->cpu; /* on which it was last */
+		at.cpu = known ? known->cpu : -1; /* on which it was last */
 		return thread_times_found(run, times, &found, &at);
 	}
 	if (!read_wait(run, times, thread, has_call ? &call : NULL, &found, &at.cpu))
