@@ -459,6 +459,13 @@ ATTAR_API struct attar_symbols *attar_run_symbols(struct attar_run *run);
 /* The name of source i as opened ("cpu-clock"). */
 ATTAR_API const char *attar_run_source_name(const struct attar_run *run, uint32_t i);
 
+/*
+ * How many occurrences of the event of source i the kernel counted, but the run did not receive,
+ * those that were lost included. 0: none, or not known: before the end of the run, of a recording,
+ * and of events whose count is not the number of their samples, such as clocks.
+ */
+ATTAR_API uint64_t attar_run_source_undelivered(const struct attar_run *run, uint32_t i);
+
 /* The requested attributes of source i. Borrowed from the run; NULL: no such source. */
 ATTAR_API const struct perf_event_attr *attar_run_source_attr(
 	const struct attar_run *run, uint32_t i);

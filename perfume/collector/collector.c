@@ -130,7 +130,7 @@ static void send_requests(struct perfume_collector *c)
 
 /* ---- processes ---- */
 
-/* When the process of this directory of /proc started, in clock ticks since boot; 0: it has ended. */
+/* When the process of this directory of /proc started, in clock ticks since boot; 0: it ended. */
 static uint64_t read_started(int directory, const char *path)
 {
 	char text[1024], *field;

@@ -103,6 +103,13 @@ const char *attar_run_source_name(const struct attar_run *run, uint32_t i)
 	return !s ? "?" : s->use->emission.shown ? s->use->emission.shown->name : s->name;
 }
 
+uint64_t attar_run_source_undelivered(const struct attar_run *run, uint32_t i)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->stream && !run->replay ? stream_undelivered(run->stream, i) : 0;
+}
+
 const struct perf_event_attr *attar_run_source_attr(const struct attar_run *run, uint32_t i)
 {
 	CHECK_ARG_OR(run, "run", NULL);

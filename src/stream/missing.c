@@ -267,6 +267,21 @@ void missing_end(struct attar_stream *s)
 	attar_error_clear();
 }
 
+uint64_t stream_undelivered(const struct attar_stream *s, uint32_t number)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; s->drained && s->counted && i < s->n_counters; i++) {
+		if (s->numbers[i] != number || !is_comparable(s, i))
+			continue;
+		for (size_t k = 0; k < s->n_rings; k++)
+			if (!s->rings[k]->overwritten && !s->rings[k]->broken)
+				sum += undelivered(s, i, &s->cursors[k].counts[i],
+					&s->counted[i * s->n_rings + k]);
+	}
+	return sum;
+}
+
 /*
  * Compares one counter and adds its undelivered and lost events to the sums of each ring. Returns
  * false if it cannot be compared.

@@ -160,6 +160,9 @@ void missing_settle(struct attar_stream *s, bool losses_counted);
 /* Adds missing events of a CPU. 0 or -ENOMEM. */
 int missing_add(struct attar_stream *s, int cpu, uint64_t n);
 
+/* See attar_run_source_undelivered(); number: attar_event.counter. */
+uint64_t stream_undelivered(const struct attar_stream *s, uint32_t number);
+
 /*
  * Samples were taken from a ring without attar_stream_next(): of which counters is unknown. They
  * count for all of them.

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from command import has, run
+from faults import with_fault
 from scripts import rows as table, rows_of
 
 WRITES, SIZE = 100, 4096
@@ -459,6 +460,20 @@ def test_priorities_tell_requests_of_a_sector_apart(script):
 
 
 MISSED = 'requests whose completion was missed, which are not counted: {}'
+
+
+@pytest.mark.parametrize('profiler', ['blktrace', 'biolatency', 'biosnoop'])
+def test_completions_that_the_kernel_did_not_deliver(loop, profiler):
+    """
+    No later request of their sectors shows that they were missed. Only the first event has a ring.
+    """
+    before = statistics(loop)
+    done = with_fault('kernel', profiler, '-d', loop, '--format', 'json', '--', *writes_to(loop),
+                      output=1)
+    assert done.returncode == 0, done.stderr
+    completed = statistics(loop)[4] - before[4]
+    assert completed >= WRITES
+    assert MISSED.format(completed) in json.loads(done.stdout.splitlines()[-1])['remarks']
 
 
 @pytest.mark.quick

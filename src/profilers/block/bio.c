@@ -137,8 +137,8 @@ static const char *title(const struct bio *b, const struct bio_key *key, char *t
 	return text;
 }
 
-static int hist_report(
-	struct bio *b, struct attar_report *report, enum attar_scope scope, enum attar_unit unit)
+static int hist_report(struct attar_run *run, struct bio *b, struct attar_report *report,
+	enum attar_scope scope, enum attar_unit unit)
 {
 	int r = attar_keytable_end_interval(b->table);
 	struct attar_keyrow **rows;
@@ -158,15 +158,14 @@ static int hist_report(
 		attar_section_column(table, "count", ATTAR_UNIT_COUNT);
 	}
 	free(rows);
-	block_add_remarks(&b->block, report);
+	block_add_remarks(run, &b->block, report);
 	return 0;
 }
 
 static int biolatency_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	(void)run;
-	return hist_report(self, report, scope, ATTAR_UNIT_NS);
+	return hist_report(run, self, report, scope, ATTAR_UNIT_NS);
 }
 
 static int bitesize_report(
@@ -174,9 +173,8 @@ static int bitesize_report(
 {
 	struct bio *b = self;
 
-	(void)run;
 	b->block.left_out = 0; /* flushes, which are never shown */
-	return hist_report(b, report, scope, ATTAR_UNIT_BYTES);
+	return hist_report(run, b, report, scope, ATTAR_UNIT_BYTES);
 }
 
 static int biosnoop_report(
@@ -184,8 +182,8 @@ static int biosnoop_report(
 {
 	struct bio *b = self;
 
-	(void)run, (void)scope;
-	block_add_remarks(&b->block, report);
+	(void)scope;
+	block_add_remarks(run, &b->block, report);
 	return 0;
 }
 

@@ -168,7 +168,6 @@ static int blktrace_report(
 	struct attar_section *table = attar_report_table(report, "stages");
 	int r;
 
-	(void)run;
 	attar_section_column(table, "device", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "start", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "end", ATTAR_UNIT_TEXT);
@@ -183,7 +182,7 @@ static int blktrace_report(
 	add_columns(b, table);
 	attar_section_column(table, "bytes", ATTAR_UNIT_BYTES);
 	r = add_rows(b, table, b->types, scope, add_type);
-	block_add_remarks(&b->block, report);
+	block_add_remarks(run, &b->block, report);
 	attar_report_evicted(report, b->types, "sizes");
 	return r;
 }

@@ -679,8 +679,21 @@ int block_on_lost(struct attar_run *run, void *self, const struct attar_event *e
 	return 0;
 }
 
-void block_add_remarks(const struct block *block, struct attar_report *report)
+/*
+ * How many completions of requests with data were missed. If no later request of the same sector
+ * shows it, only the kernel's count at the end does, which has the completions of flushes, too.
+ */
+static uint64_t missed_requests(const struct attar_run *run, const struct block *block)
 {
+	uint64_t all = attar_run_source_undelivered(run, block->completions);
+
+	return all > block->unfinished + block->missed ? all - block->missed : block->unfinished;
+}
+
+void block_add_remarks(
+	const struct attar_run *run, const struct block *block, struct attar_report *report)
+{
+	uint64_t requests = missed_requests(run, block);
 	struct attar_states_stats stats;
 
 	attar_states_get_stats(block->states, &stats);
@@ -689,10 +702,10 @@ void block_add_remarks(const struct block *block, struct attar_report *report)
 			"completed requests whose start was missed, or before the measurement: "
 			"%llu",
 			(unsigned long long)block->unknown);
-	if (block->unfinished)
+	if (requests)
 		attar_report_remark(report,
 			"requests whose completion was missed, which are not counted: %llu",
-			(unsigned long long)block->unfinished);
+			(unsigned long long)requests);
 	if (block->missed)
 		attar_report_remark(report,
 			"flushes whose completion was missed, which are not counted: %llu",
@@ -779,6 +792,8 @@ static int open_events(struct attar_run *run, struct block *block)
 		r = attar_run_input(run, &block->inputs[i]);
 		if (inputs[i].on_event == on_merge)
 			block->sees_merges = attar_run_sources(run) > before;
+		if (inputs[i].on_event == on_complete)
+			block->completions = before;
 	}
 	return r;
 }

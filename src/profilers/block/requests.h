@@ -57,10 +57,11 @@ struct block {
 	uint32_t overlapping[64]; /* devices that were seen to have several flushes at a time */
 	size_t n_overlapping;
 	uint64_t missed;     /* flushes whose completion was not seen */
-	uint64_t unfinished; /* other requests whose completion was not seen */
+	uint64_t unfinished; /* other requests that are known not to have been seen completing */
 	bool sees_merges;    /* of requests, Linux 5.11 */
 	uint64_t left_out;   /* flushes of tasks that were not selected, for remarks */
 	char left_out_comm[BLOCK_COMM_BYTES]; /* of the first flush */
+	uint32_t completions;                 /* the source of block_rq_complete */
 	uint64_t unknown; /* completions of requests that had begun before attar */
 	/*
 	 * A request passed from `from` to `to` in `duration` ns. NULL: not used. Return 0 or
@@ -87,7 +88,8 @@ int block_emits(struct attar_run *run, struct block *block, const struct attar_e
 int block_on_lost(struct attar_run *run, void *self, const struct attar_event *ev);
 
 /* Adds a remark about requests that could not be measured. */
-void block_add_remarks(const struct block *block, struct attar_report *report);
+void block_add_remarks(
+	const struct attar_run *run, const struct block *block, struct attar_report *report);
 
 #define BLOCK_OPTION(state_)                                                                       \
 	ATTAR_JOINED(state_, block.devices, 'd', "device", "DEV",                                  \
