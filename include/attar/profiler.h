@@ -23,7 +23,6 @@
 #include "attar/report.h"
 #include "attar/stats.h"
 #include "attar/stream.h"
-#include "attar/wait.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -542,22 +541,6 @@ ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run
  * recording.
  */
 ATTAR_API bool attar_run_is_live(const struct attar_run *run);
-
-/* What threads waited for when a recording began, or when it ended. Borrowed from the run. */
-struct attar_run_waits {
-	uint64_t time; /* ns: when it was read */
-	const struct attar_thread_wait *at;
-	size_t n;
-	uint64_t unread; /* further threads, for which no time was left */
-	bool is_system;  /* of all threads of the machine */
-};
-
-/*
- * Returns 1; 0 if the run is live, or if the recording does not have it, such as one of perf. What
- * threads waited for at its end is known in the last report.
- */
-ATTAR_API int attar_run_get_waits(
-	const struct attar_run *run, bool at_end, struct attar_run_waits *ret_waits);
 
 /* The interval of reports, ns; 0: one report at the end. */
 ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);

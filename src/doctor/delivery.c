@@ -200,8 +200,8 @@ static void report_cpus(struct finding *f, const struct probe *p,
 	add_cpus(f, "the kernel does not count switches from the idle task", &blind,
 		"reboot and check again; until then profilers of scheduling lack these switches");
 	add_cpus(f, "the kernel counts events on idle CPUs but does not deliver them", &lossy,
-		"use 'attar stat', which counts all events, and for recordings of context switches "
-		"'attar record --switch-events'; other profilers find all switches");
+		"use 'attar stat', which counts all events; profilers and recordings of attar find "
+		"all switches");
 	add_cpus(f, "not checked, because busy", &busy,
 		"run 'attar doctor' again while these CPUs are less busy");
 	if (!f->detail.len)

@@ -5,29 +5,11 @@
 struct record {
 	const char *events;
 	uint64_t freq;
-	bool graph, compress, portable, switches;
+	bool graph, compress, portable;
+	int switches; /* -1: if they complete the events */
 	const char *output;
 	uint64_t max_size, rotate;
 };
-
-/* Never called: the event has no samples. */
-static int record_sample(struct attar_run *run, void *self, const struct attar_event *ev)
-{
-	return 0;
-}
-
-/* The layout of its records is as in samples of other events. */
-static int record_switches(struct attar_run *run)
-{
-	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD,
-		.context_switch = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1};
-
-	return attar_run_source(run, "dummy:u", &attr, record_sample);
-}
 
 static int record_open(struct attar_run *run, void *self)
 {
@@ -42,10 +24,16 @@ static int record_open(struct attar_run *run, void *self)
 		.max_bytes = r->max_size,
 		.rotate = r->rotate,
 		.portable = r->portable,
+		.switches = r->switches > 0,
+		.no_switches = !r->switches,
 	};
-	int ret = run_record(run, &opts);
 
-	return ret == 0 && r->switches ? record_switches(run) : ret;
+	return run_record(run, &opts);
+}
+
+static void record_defaults(void *self)
+{
+	((struct record *)self)->switches = -1;
 }
 
 static int record_report(
@@ -105,9 +93,9 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(T, portable, 0, "portable",
 		"add function names and source lines, for reports on machines without the "
 		"binaries"),
-	ATTAR_FLAG(T, switches, 0, "switch-events",
+	ATTAR_SWITCH(T, switches, "switch-events",
 		"add the kernel's records of context switches, which complete sched:sched_switch "
-		"where its samples are not delivered"),
+		"where its samples are not delivered (default with all switches of CPUs)"),
 	ATTAR_FLAG(T, compress, 'z', "compress", "compress the records with zstd"),
 	{0},
 };
@@ -134,6 +122,7 @@ const struct attar_profiler profiler_record = {
 	.self_size = sizeof(struct record),
 	.options = options,
 	.examples = examples,
+	.defaults = record_defaults,
 	.open = record_open,
 	.report = record_report,
 };

@@ -161,11 +161,8 @@ bool attar_run_is_live(const struct attar_run *run)
 	return !run->replay && !run->has_database;
 }
 
-int attar_run_get_waits(const struct attar_run *run, bool at_end, struct attar_run_waits *ret_waits)
+int run_get_waits(const struct attar_run *run, bool at_end, struct run_waits *ret_waits)
 {
-	CHECK_ARG(run, "run");
-	CHECK_ARG(ret_waits, "ret_waits");
-
 	const struct recording_waits *waits =
 		run->replay ? recording_get_waits(run->replay->recording,
 				      at_end ? RECORDING_ENDED : RECORDING_BEGAN)
@@ -173,7 +170,7 @@ int attar_run_get_waits(const struct attar_run *run, bool at_end, struct attar_r
 
 	if (!waits || !waits->time)
 		return 0;
-	*ret_waits = (struct attar_run_waits){.time = waits->time,
+	*ret_waits = (struct run_waits){.time = waits->time,
 		.at = waits->threads.at,
 		.n = waits->threads.n,
 		.unread = waits->unread,

@@ -444,7 +444,8 @@ def switches(path):
 def all_switches(tmp_path_factory):
     """A recording of all CPUs, and the process that made it."""
     data = tmp_path_factory.mktemp('switches') / 'x.data'
-    started = sampling(data, '-a', '-m', '1024', '-e', 'sched:sched_switch')
+    started = sampling(data, '-a', '-m', '1024', '-e', 'sched:sched_switch',
+                       '--no-switch-events')
     await_records(started, data)
     started.send_signal(signal.SIGINT)
     assert started.communicate(timeout=30) == ('', '')

@@ -24,7 +24,7 @@ static const uint64_t scan_cpu_ns_max = 100000000, scan_ns_max = 500000000;
 
 struct search {
 	const struct open_waits_opts *opts;
-	struct attar_run_waits recorded; /* time 0: of a live run */
+	struct run_waits recorded; /* time 0: of a live run */
 	size_t next;                     /* the thread of `recorded` that is taken */
 	struct open_waits *found;        /* with room for FOUND_MAX */
 	struct attar_waits *waits, *without_files;
@@ -406,7 +406,7 @@ int open_waits_find(struct attar_run *run, enum attar_scope scope,
 		.cpu_end = now(CLOCK_THREAD_CPUTIME_ID) + scan_cpu_ns_max};
 	int r;
 
-	if (!attar_run_is_live(run) && !attar_run_get_waits(run, true, &s.recorded))
+	if (!attar_run_is_live(run) && !run_get_waits(run, true, &s.recorded))
 		return 0;
 	if (scope != ATTAR_SCOPE_WHOLE && (s.is_system || s.recorded.time))
 		return 0;

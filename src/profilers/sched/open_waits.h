@@ -6,7 +6,7 @@
 #ifndef PROFILERS_SCHED_OPEN_WAITS_H
 #define PROFILERS_SCHED_OPEN_WAITS_H
 
-#include "attar/run.h"
+#include "attar/builtin.h"
 #include "attar/states.h"
 #include "attar/wait.h"
 

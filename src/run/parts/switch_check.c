@@ -18,18 +18,6 @@ static const struct attar_field *pid_field(const struct attar_format *format, co
 	return field && field->size == sizeof(pid_t) ? field : NULL;
 }
 
-/* Whether a source delivers all switches of its CPUs; of a recording, its filter is unknown. */
-static bool is_complete(const struct source *s)
-{
-	const struct attar_event_spec *spec = s->spec;
-
-	return spec && spec->kind == ATTAR_EVENT_TRACEPOINT && spec->format &&
-	       !strcmp(spec->format->system, "sched") &&
-	       !strcmp(spec->format->name, "sched_switch") && !s->is_filtered && !s->use->host &&
-	       s->attr.sample_period == 1 && !s->attr.freq && !s->attr.write_backward &&
-	       !s->attr.exclude_kernel && !s->attr.exclude_idle;
-}
-
 /* Whether switches of all tasks are expected. */
 static bool is_whole(const struct attar_run *run)
 {
@@ -72,7 +60,7 @@ static int switch_check_complete(struct attar_run *run, void *self)
 {
 	if (can_make(run))
 		vec_each (&run->sources.list, s)
-			if (is_complete(s) && !s->use->pushes)
+			if (switch_records_concern(s) && !s->use->pushes)
 				return switch_records_add(run, &s->attr);
 	return 0;
 }
@@ -101,7 +89,7 @@ static int switch_check_opened(struct attar_run *run, void *self)
 	vec_each (&run->sources.list, s) {
 		const struct attar_field *prev, *next;
 
-		if (check->cpus || !is_complete(s) || (!s->counter && !run->replay))
+		if (check->cpus || !switch_records_concern(s) || (!s->counter && !run->replay))
 			continue;
 		prev = pid_field(s->spec->format, "prev_pid");
 		next = pid_field(s->spec->format, "next_pid");

@@ -38,6 +38,17 @@ int switch_records_add(struct attar_run *run, const struct perf_event_attr *swit
 	return r;
 }
 
+bool switch_records_concern(const struct source *s)
+{
+	const struct attar_event_spec *spec = s->spec;
+
+	return spec && spec->kind == ATTAR_EVENT_TRACEPOINT && spec->format &&
+	       !strcmp(spec->format->system, "sched") &&
+	       !strcmp(spec->format->name, "sched_switch") && !s->is_filtered && !s->use->host &&
+	       s->attr.sample_period == 1 && !s->attr.freq && !s->attr.write_backward &&
+	       !s->attr.exclude_kernel && !s->attr.exclude_idle;
+}
+
 /* ---- the fields of samples ---- */
 
 static void put_number(

@@ -36,6 +36,9 @@ struct switch_records {
 	bool needs_prio; /* reading it takes system calls */
 };
 
+/* Whether a source delivers all switches of its CPUs; of a recording, its filter is unknown. */
+bool switch_records_concern(const struct source *s);
+
 /*
  * After the profiler's open(): adds the source of the records, whose layout is as in samples of
  * `switches`.

@@ -5,11 +5,13 @@
 
 #include "base/check_arg.h"
 #include "base/option_struct.h"
+#include "base/proc.h"
 #include "event/sample_attr.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/target.h"
 #include "run/parts.h"
+#include "run/parts/switch_records.h"
 #include "run/record/portable.h"
 #include "run/record/recorded_waits.h"
 #include "run/record/push.h"
@@ -108,6 +110,39 @@ static int add_events(struct attar_run *run, const char *text)
 static int ignore_event(struct attar_run *run, void *self, const struct attar_event *event)
 {
 	return 0;
+}
+
+/* The layout of its records is as in samples of other events. */
+static int add_switches(struct attar_run *run)
+{
+	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD,
+		.context_switch = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1};
+
+	return run_add_source(run, "dummy:u", &attr, ignore_event);
+}
+
+/* Readers complete switches of whole CPUs only. */
+static bool needs_switches(const struct attar_run *run)
+{
+	if (attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM || !proc_has_first_pids())
+		return false;
+	vec_each (&run->sources.list, s)
+		if (switch_records_concern(s))
+			return true;
+	return false;
+}
+
+static int recorder_complete(struct attar_run *run, void *self)
+{
+	const struct attar_run_record_opts *opts = &recorder_of(run)->opts;
+
+	if (!run->records || (!opts->switches && (opts->no_switches || !needs_switches(run))))
+		return 0;
+	return add_switches(run);
 }
 
 int run_record(struct attar_run *run, const struct attar_run_record_opts *opts)
@@ -455,6 +490,7 @@ static void recorder_detach(struct attar_run *run, void *self)
 }
 
 const struct run_part part_recorder = {.size = sizeof(struct run_recorder),
+	.complete = recorder_complete,
 	.begin = recorder_begin,
 	.drain = recorder_drain,
 	.ended = recorder_ended,

@@ -10,6 +10,7 @@
 #define RUN_BUILTIN_H
 
 #include "attar/run.h"
+#include "attar/wait.h"
 
 struct sockaddr_storage; /* of sys/socket.h */
 struct sqlite3;
@@ -99,6 +100,12 @@ struct attar_run_record_opts {
 	 * so that the file reads the same on a machine without the binaries. Not for a pipe.
 	 */
 	bool portable;
+	/*
+	 * Add the kernel's records of context switches. Otherwise they are added if all samples of
+	 * sched:sched_switch on some CPUs are recorded, some of which the kernel may not deliver,
+	 * unless no_switches is set.
+	 */
+	bool switches, no_switches;
 };
 
 /*
@@ -111,6 +118,22 @@ int run_record(struct attar_run *run, const struct attar_run_record_opts *opts);
 
 /* Whether the run gives its events to others: the option --push. */
 bool run_pushes(const struct attar_run *run);
+
+/* What threads waited for when a recording began, or when it ended. Borrowed from the run. */
+struct run_waits {
+	uint64_t time; /* ns: when it was read */
+	const struct attar_thread_wait *at;
+	size_t n;
+	uint64_t unread; /* further threads, for which no time was left */
+	bool is_system;  /* of all threads of the machine */
+};
+
+/*
+ * Returns 1; 0 if the run is live, or if the recording does not have it, such as one of perf. What
+ * threads waited for at its end is known in the last report.
+ */
+int run_get_waits(
+	const struct attar_run *run, bool at_end, struct run_waits *ret_waits);
 
 /* ---- files and databases ---- */
 
