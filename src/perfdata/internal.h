@@ -85,9 +85,6 @@ struct recording {
 	char damage[256];
 };
 
-/* Sets stats.damage to the first reason. */
-void recording_damage(struct recording *r, const char *fmt, ...) ATTAR_PRINTF(2, 3);
-
 /* A copy owned by the recording; NULL if out of memory. */
 const char *recording_keep(struct recording *r, const char *text);
 

@@ -207,6 +207,9 @@ void recording_release(struct recording *r, struct recording_part *part);
 /* Whether the last recording_next() needed data that a pipe did not have. */
 bool recording_is_starved(const struct recording *r);
 
+/* Sets stats.damage to the first reason. */
+void recording_damage(struct recording *r, const char *fmt, ...) ATTAR_PRINTF(2, 3);
+
 /*
  * If the recording is starved: later records are from this time on, ns on its clock; 0: unknown.
  */

@@ -388,6 +388,28 @@ static inline __attribute__((always_inline)) int take_sample(const struct attar_
 	return likely(fits) ? 0 : bad_sample(layout, header);
 }
 
+uint64_t sample_rest(const struct attar_layout *layout, const struct perf_event_header *header)
+{
+	enum { VARIABLE = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW };
+	const uint64_t type = layout->sample_type;
+	const record_word *at = (const record_word *)(header + 1) +
+				__builtin_popcountll(type & ~(uint64_t)VARIABLE);
+	uint64_t rest = 0, used = 0;
+
+	if (header->size < layout->sample_min || type & ~(uint64_t)SAMPLE_COMMON)
+		return 0;
+	rest = (header->size - layout->sample_min) / sizeof(*at);
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		used = *at++;
+		if (used > rest)
+			return 0;
+		at += used;
+	}
+	if (type & PERF_SAMPLE_RAW)
+		used += sample_raw_words((uint32_t)*at);
+	return used < rest ? (rest - used) * sizeof(*at) : 0;
+}
+
 int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,
 	struct attar_record *ret_record)
 {

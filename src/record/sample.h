@@ -16,6 +16,12 @@
 	(SAMPLE_USUAL | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |                \
 		PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 
+/*
+ * Bytes behind the last field of a sample, which the kernel never writes. 0: none, or the sample
+ * does not fit, or has other fields than SAMPLE_COMMON.
+ */
+uint64_t sample_rest(const struct attar_layout *layout, const struct perf_event_header *header);
+
 /* The fixed-size fields. */
 static inline __attribute__((always_inline)) const record_word *sample_fixed(
 	uint64_t type, const record_word *at, struct attar_record *rec)

@@ -283,7 +283,7 @@ static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event
 	uint32_t counter;
 
 	if (unlikely(s->replay))
-		return replay_layout(s, header);
+		return replay_checked_layout(s, header);
 	counter = stream_counter_of(s, identifier_of(s, header));
 	if (likely(counter != NO_COUNTER) || !s->n_counters)
 		return counter;

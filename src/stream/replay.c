@@ -7,6 +7,7 @@
 #include "perfdata/format.h"
 #include "perfdata/running_kernel.h"
 #include "stream/stream.h"
+#include "record/sample.h"
 #include "unwind/registers.h"
 
 /* Records in no order at all would give one sequence each. */
@@ -21,6 +22,21 @@ uint32_t replay_layout(const struct attar_stream *s, const struct perf_event_hea
 	int index = recording_event_of(s->replay->recording, header);
 
 	return index >= 0 && (size_t)index < s->n_counters ? (uint32_t)index : NO_COUNTER;
+}
+
+uint32_t replay_checked_layout(struct attar_stream *s, const struct perf_event_header *header)
+{
+	uint32_t index = replay_layout(s, header);
+	uint64_t rest = 0;
+
+	if (header->type == PERF_RECORD_SAMPLE && index != NO_COUNTER)
+		rest = sample_rest(&s->layouts[index], header);
+	if (unlikely(rest))
+		recording_damage(s->replay->recording,
+			"a sample has %llu bytes behind its fields, where other records may have "
+			"been: these cannot be read",
+			(unsigned long long)rest);
+	return index;
 }
 
 uint64_t replay_time(struct attar_stream *s, const struct perf_event_header *header)

@@ -73,6 +73,9 @@ uint64_t replay_time(struct attar_stream *s, const struct perf_event_header *hea
 /* The index of the event whose layout the record has; NO_COUNTER: unknown. */
 uint32_t replay_layout(const struct attar_stream *s, const struct perf_event_header *header);
 
+/* The same; a sample that is longer than its fields is damage of the recording. */
+uint32_t replay_checked_layout(struct attar_stream *s, const struct perf_event_header *header);
+
 /*
  * Whether the record is one of those at the end that say how many records an event lost in all.
  * Only these have no time.

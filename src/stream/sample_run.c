@@ -367,6 +367,9 @@ static inline int adapt(struct attar_stream *s, struct sample_run *run)
 	if (!is_skipped && pattern == run->like && pattern->same == (first & RUN_SAME) &&
 		pattern->raw == raw)
 		return SAME;
+	if (unlikely(
+		    s->replay && sample_rest(&s->layouts[pattern->counter], (const void *)run->at)))
+		return OTHER; /* see replay_checked_layout() */
 	pattern->same = first & RUN_SAME;
 	pattern->size = (uint32_t)size;
 	pattern->last = run->end - size;

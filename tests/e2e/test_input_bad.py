@@ -15,7 +15,7 @@ import pytest
 
 from command import ATTAR, run, wait_until, workload
 from scripts import rows_of
-from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
+from perf_data import CPU_CLOCK, PAGE_FAULTS, SAMPLE_CALLCHAIN, SAMPLE_TYPE, Recording
 
 SAMPLES = 300
 
@@ -236,6 +236,29 @@ def test_a_record_of_an_invalid_size(tmp_path, size, sentence):
     rows, remarks, _ = read(trace(data.write(tmp_path / 'x.data')))
     assert [r['time'] for r in rows] == [1000]
     assert f'{tmp_path}/x.data is damaged: the record at byte {at} {sentence}' in remarks
+
+
+@pytest.mark.parametrize('index', [0, 5, 9])
+@pytest.mark.parametrize('chain', [None, [0x401000, 0x402000]], ids=['plain', 'chain'])
+def test_a_sample_that_is_too_long(tmp_path, chain, index):
+    """Its size, in which a bit is wrong, includes other samples."""
+    data = Recording(events=())
+    data.attr(CPU_CLOCK, 7, fields=SAMPLE_TYPE | (SAMPLE_CALLCHAIN if chain else 0))
+    starts = []
+    for i in range(12):
+        starts.append(len(data.bytes))
+        data.sample(1000 + i, chain=chain)
+    size = starts[1] - starts[0]
+    path = data.write(tmp_path / 'x.data')
+    assert not any('damaged' in remark for remark in read(trace(path))[1])
+    whole = bytearray(path.read_bytes())
+    struct.pack_into('<H', whole, starts[index] + 6, 3 * size)
+    path.write_bytes(whole)
+    rows, remarks, _ = read(trace(path))
+    assert [r['time'] for r in rows] == [
+        1000 + i for i in range(12) if not index < i < index + 3]
+    assert (f'{tmp_path}/x.data is damaged: a sample has {2 * size} bytes behind its fields, where '
+            'other records may have been: these cannot be read') in remarks
 
 
 def test_a_sample_that_is_too_short(tmp_path):
