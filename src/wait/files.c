@@ -35,7 +35,22 @@ static bool parse_link(const char *link, uint64_t *ret_inode)
 	       sscanf(link, "socket:[%" SCNu64, ret_inode) == 1 || !strcmp(link, "/dev/fuse");
 }
 
-static int add_file(struct scan *scan, uint64_t inode, mode_t mode)
+/* The device of the mount that a file of /dev/fuse serves; 0: unknown. */
+static uint32_t read_device(pid_t pid, int fd)
+{
+	static const char name[] = "\nfuse_connection:";
+	struct buf text _cleanup_(buf_done) = {0};
+	char path[PATH_BYTES];
+	const char *line;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, fd);
+	if (proc_read_line(path, &text) < 0)
+		return 0;
+	line = strstr(buf_text(&text), name);
+	return line ? (uint32_t)strtoul(line + sizeof(name) - 1, NULL, 10) : 0;
+}
+
+static int add_file(struct scan *scan, int fd, uint64_t inode, mode_t mode)
 {
 	struct attar_waits *waits = scan->waits;
 	uint64_t *first = map_get(&waits->by_inode, inode);
@@ -43,6 +58,7 @@ static int add_file(struct scan *scan, uint64_t inode, mode_t mode)
 		.pid = scan->pid,
 		.reads = mode & S_IRUSR,
 		.writes = mode & S_IWUSR,
+		.device = inode == fuse_inode ? read_device(scan->pid, fd) : 0,
 		.next = first ? (uint32_t)*first : 0};
 
 	if (vec_push(&waits->files, file) < 0)
@@ -74,7 +90,7 @@ static int scan_fd(void *ctx, int fd)
 	link[n] = '\0';
 	if (!parse_link(link, &inode) || fstatat(scan->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	return add_file(scan, inode, st.st_mode);
+	return add_file(scan, fd, inode, st.st_mode);
 }
 
 static int scan_process(void *ctx, int pid)
@@ -258,6 +274,7 @@ int wait_file_lock(
 /* ---- servers of file systems ---- */
 
 struct mount {
+	uint32_t device; /* as the kernel has it: 12 bits and 20 bits */
 	char where[PATH_MAX], type[64], source[256];
 };
 
@@ -265,9 +282,13 @@ struct mount {
 static bool parse_mount(const char *line, int *ret_id, struct mount *mount)
 {
 	const char *type = strstr(line, " - ");
+	unsigned major, minor;
 
-	return type && sscanf(line, "%d %*d %*s %*s %4095s", ret_id, mount->where) == 2 &&
-	       sscanf(type + 3, "%63s %255s", mount->type, mount->source) == 2;
+	if (!type ||
+		sscanf(line, "%d %*d %u:%u %*s %4095s", ret_id, &major, &minor, mount->where) != 4)
+		return false;
+	mount->device = major << 20 | minor;
+	return sscanf(type + 3, "%63s %255s", mount->type, mount->source) == 2;
 }
 
 static bool is_below(const char *path, const char *where)
@@ -372,7 +393,12 @@ static bool read_path(const struct wait_thread *thread, long call, char path[PAT
 	return true;
 }
 
-/* Of several servers, the one that the type names, such as fuse.sshfs. */
+static bool serves(const struct wait_file *file, const struct mount *mount)
+{
+	return file->device && file->device == mount->device;
+}
+
+/* Of several servers, the one of the mount, or that the type names, such as fuse.sshfs. */
 static int set_fuse_server(
 	struct attar_waits *waits, struct attar_wait *wait, const struct mount *mount)
 {
@@ -380,11 +406,16 @@ static int set_fuse_server(
 	int r = read_files(waits);
 	uint64_t *first = r == 0 ? map_get(&waits->by_inode, fuse_inode) : NULL;
 	pid_t found = 0, last = 0;
+	bool is_known = false;
 
+	for (uint64_t i = first ? *first : 0; i; i = waits->files.at[i - 1].next)
+		is_known |= serves(&waits->files.at[i - 1], mount);
 	for (uint64_t i = first ? *first : 0; i; i = waits->files.at[i - 1].next) {
 		const pid_t pid = waits->files.at[i - 1].pid;
 		struct attar_wait other = {0};
 
+		if (is_known && !serves(&waits->files.at[i - 1], mount))
+			continue;
 		if (pid == last) /* the files of a process follow each other */
 			continue;
 		last = pid;

@@ -20,7 +20,8 @@ struct wait_file {
 	uint64_t inode; /* 0: /dev/fuse */
 	pid_t pid;
 	bool reads, writes;
-	uint32_t next; /* the index of the next one with this inode, + 1; 0: none */
+	uint32_t device; /* of the mount that it serves; 0: unknown, as on older kernels */
+	uint32_t next;   /* the index of the next one with this inode, + 1; 0: none */
 };
 
 struct wait_address {

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -195,6 +196,46 @@ def test_child_of_another_pid_namespace():
         names = [c['name'] for c in rows['columns']]
         others = {row[names.index('comm')]: row[names.index('other pid')] for row in rows['rows']}
         assert others['waiter'] == child
+
+
+@contextlib.contextmanager
+def silent_mount(directory):
+    """A FUSE file system whose server answers no read."""
+    directory.mkdir()
+    with subprocess.Popen(['/usr/bin/python3', Path(__file__).with_name('silent_fuse.py'),
+                           directory, str(os.geteuid())], stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout.readline(), 'the file system is not mounted'
+            yield server
+        finally:
+            server.kill()
+            server.wait()
+            subprocess.run(['umount', '-l', directory], check=False)
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.skipif(not os.path.exists('/dev/fuse'), reason='the kernel has no FUSE')
+def test_servers_of_file_systems(tmp_path):
+    """Each of two readers waits for the server of its own file system, which waits for requests."""
+    with contextlib.ExitStack() as stack:
+        mounts = [(tmp_path / name, stack.enter_context(silent_mount(tmp_path / name)))
+                  for name in ('one', 'two')]
+        readers = [stack.enter_context(subprocess.Popen(['cat', path / 'file'],
+                                                        stderr=subprocess.DEVNULL))
+                   for path, _ in mounts]
+        stack.callback(lambda: [server.kill() for _, server in mounts])
+        for (path, server), reader in zip(mounts, readers):
+            wchan = Path(f'/proc/{reader.pid}/wchan')
+            wait_until(lambda: 'request_wait' in wchan.read_text(), 'the program to read')
+            row = waits_of(reader.pid)
+            server_of = f'the file system {path} (fuse), served by python3 '
+            assert row['waits for'].startswith(server_of), row
+            with open(f'/proc/{server.pid}/fdinfo/3', encoding='utf-8') as file:
+                if 'fuse_connection' in file.read():
+                    assert row['waits for'] == f'{server_of}({server.pid})'
+            assert waits_of(server.pid)['waits for'] == 'a request to the file system that it serves'
+        rows, _ = open_waits('offcpu', '-a', '-d', '100ms')
+        assert rows[readers[0].pid]['waits for'].startswith(f'the file system {tmp_path}/one')
 
 
 # ---- profilers: waits that have not ended ----
