@@ -6,7 +6,9 @@
 
 enum { MAX_LATE = 65536, MAX_MODULES = 4 << 20 /* bytes of /proc/modules */ };
 
-#define CHECK_NS 1000000000ULL /* modules are not looked for more often */
+/* Modules are looked for so often, after so many times at once. */
+#define CHECK_NS 100000000ULL
+enum { CHECKS_AT_ONCE = 10 };
 
 /* Reference counts and users change without the code: "ext4 1003520 2 loop, Live 0xffff..." */
 static bool is_of_code(unsigned column)
@@ -15,13 +17,13 @@ static bool is_of_code(unsigned column)
 }
 
 /* A hash of the loaded modules, their sizes, states and addresses. */
-static uint64_t loaded_modules(void)
+static uint64_t loaded_modules(const struct kernel *kernel)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	uint64_t hash = 0;
 	unsigned column = 0;
 
-	if (file_read("/proc/modules", MAX_MODULES, &text) < 0)
+	if (file_read(kernel->modules_path ?: "/proc/modules", MAX_MODULES, &text) < 0)
 		return 0;
 	for (const char *c = buf_text(&text); *c; c++) {
 		if (is_of_code(column))
@@ -60,7 +62,7 @@ static void note_hidden(const struct kernel *kernel)
 /* Takes the cached functions, for which kallsyms is not read. */
 static bool load_cached(struct kernel *kernel)
 {
-	const struct kernel_cache_key key = {kernel->path, loaded_modules()};
+	const struct kernel_cache_key key = {kernel->path, loaded_modules(kernel)};
 
 	kernel->modules = key.modules;
 	kernel->is_cached =
@@ -71,7 +73,7 @@ static bool load_cached(struct kernel *kernel)
 
 static void store(const struct kernel *kernel)
 {
-	const struct kernel_cache_key key = {kernel->path, loaded_modules()};
+	const struct kernel_cache_key key = {kernel->path, loaded_modules(kernel)};
 
 	if (kernel->cache && key.modules == kernel->modules)
 		kernel_cache_write(kernel->cache, &key, &kernel->lists[kernel->n - 1]);
@@ -84,7 +86,7 @@ static void load(struct kernel *kernel)
 	int r;
 
 	kernel->is_cached = false;
-	kernel->modules = loaded_modules();
+	kernel->modules = loaded_modules(kernel);
 	r = kallsyms_read(list, kernel->path);
 	if (r == -EACCES && list->lines)
 		note_hidden(kernel);
@@ -96,6 +98,22 @@ static void load(struct kernel *kernel)
 		kernel->n++;
 	if (r == 0 && !was_cached)
 		store(kernel);
+}
+
+/*
+ * Code of a module can run right after another unknown address was looked up. Many addresses can be
+ * unknown.
+ */
+static bool may_check(struct kernel *kernel)
+{
+	uint64_t now = base_now();
+
+	if (now - kernel->checked_to > CHECKS_AT_ONCE * CHECK_NS)
+		kernel->checked_to = now - CHECKS_AT_ONCE * CHECK_NS;
+	if (now - kernel->checked_to < CHECK_NS)
+		return false;
+	kernel->checked_to += CHECK_NS;
+	return true;
 }
 
 /*
@@ -115,14 +133,10 @@ static bool load_more(struct kernel *kernel)
 		return true;
 	}
 	if (kernel->tried && !kernel->is_cached) {
-		if (!kernel->n || base_now_coarse() - kernel->checked_ns < CHECK_NS)
-			return false;
-		kernel->checked_ns = base_now_coarse();
-		if (loaded_modules() == kernel->modules)
+		if (!kernel->n || !may_check(kernel) || loaded_modules(kernel) == kernel->modules)
 			return false;
 	}
 	kernel->tried = true;
-	kernel->checked_ns = base_now_coarse();
 	load(kernel);
 	return kernel->n > n;
 }

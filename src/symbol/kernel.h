@@ -27,7 +27,8 @@ struct kernel {
 	bool refused;                   /* an address was looked up without a path */
 	bool is_cached;                 /* the only list is from the cache: it is not complete */
 	uint64_t modules;               /* hash of the modules that were loaded at the last read */
-	uint64_t checked_ns;            /* time of the last check for new modules */
+	const char *modules_path;       /* NULL: /proc/modules; borrowed */
+	uint64_t checked_to;            /* ns; moves on with each check for new modules */
 	VEC(struct kernel_symbol) late; /* sorted by start, disjoint */
 };
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "attar/symbol.h"
+#include "symbol/kernel.h"
 #include "symbol_child.h"
 
 struct notes {
@@ -158,6 +159,45 @@ static void test_no_list(void **state)
 	attar_symbols_free(symbols);
 }
 
+static void write_file(const char *path, const char *text, const char *more)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f, "%s%s", text, more);
+	fclose(f);
+}
+
+/* Modules are loaded right after an address was looked up in vain, also again and again. */
+static void test_a_module_that_is_loaded_after_a_look(void **state)
+{
+	char path[96], modules[96];
+	struct kernel kernel = {.path = path, .modules_path = modules};
+	struct kernel_hit hit;
+
+	snprintf(path, sizeof(path), "%s/kallsyms", child_directory());
+	snprintf(modules, sizeof(modules), "%s/modules", child_directory());
+	write_file(path, list, "");
+	write_file(modules, "", "");
+	assert_false(kernel_find(&kernel, 0xffffffffc0300010, &hit));
+	assert_false(kernel_find(&kernel, 0xffffffffc0300010, &hit));
+	write_file(path, list, "ffffffffc0300000 t first\t[first]\n");
+	write_file(modules, "first 4096 0 - Live 0xffffffffc0300000\n", "");
+	assert_true(kernel_find(&kernel, 0xffffffffc0300010, &hit));
+	assert_string_equal(hit.name, "first");
+	assert_false(kernel_find(&kernel, 0xffffffffc0400010, &hit));
+	write_file(path, list, "ffffffffc0400000 t second\t[second]\n");
+	write_file(modules, "second 4096 0 - Live 0xffffffffc0400000\n", "");
+	assert_true(kernel_find(&kernel, 0xffffffffc0400010, &hit));
+	assert_true(kernel_find(&kernel, 0xffffffffc0300010, &hit)); /* it may be unloaded now */
+
+	for (int i = 0; i < 1000; i++)
+		assert_false(kernel_find(&kernel, 0xffffffffc0500010, &hit));
+	assert_true(kernel.checked_to <= base_now()); /* modules were not read for each */
+	kernel_done(&kernel);
+	child_clean();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +205,7 @@ int main(void)
 		cmocka_unit_test(test_late_symbols),
 		cmocka_unit_test(test_hidden),
 		cmocka_unit_test(test_no_list),
+		cmocka_unit_test(test_a_module_that_is_loaded_after_a_look),
 	};
 
 	return cmocka_run_group_tests_name("kernel", tests, NULL, NULL);
