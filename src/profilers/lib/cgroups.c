@@ -35,8 +35,8 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* "4:cpu,cpuacct:/group", or "0::/group" */
-static bool find_group(pid_t pid, bool is_v1, char group[PATH_MAX])
+/* "4:cpu,cpuacct:/group", or "0::/group"; controller NULL: of version 2 */
+static bool find_group(pid_t pid, const char *controller, char group[PATH_MAX])
 {
 	char path[64], line[PATH_MAX + 256];
 	bool is_found = false;
@@ -51,7 +51,7 @@ static bool find_group(pid_t pid, bool is_v1, char group[PATH_MAX])
 			continue;
 		*name++ = '\0';
 		name[strcspn(name, "\n")] = '\0';
-		is_found = *name == '/' && (is_v1 ? has_word(list + 1, "cpu") : !list[1]);
+		is_found = *name == '/' && (controller ? has_word(list + 1, controller) : !list[1]);
 		snprintf(group, PATH_MAX, "%s", name);
 	}
 	if (file)
@@ -129,7 +129,7 @@ bool cgroups_cpu_limit(pid_t pid, struct cpu_limit *ret_limit)
 	bool is_v1;
 
 	if (!cgroups_hierarchy("cpu", hierarchy, sizeof(hierarchy), &is_v1) ||
-		!find_group(pid, is_v1, group))
+		!find_group(pid, is_v1 ? "cpu" : NULL, group))
 		return false;
 	while (!read_limit(hierarchy, group, is_v1, ret_limit)) {
 		char *end = strrchr(group, '/');
@@ -141,4 +141,50 @@ bool cgroups_cpu_limit(pid_t pid, struct cpu_limit *ret_limit)
 	if (!*ret_limit->group)
 		snprintf(ret_limit->group, sizeof(ret_limit->group), "/");
 	return true;
+}
+
+/* "nginx.service", "docker-0123.scope", or the name after "/docker/" and such; not of a session. */
+static bool is_service(const char *name, const char *parent, size_t n_parent)
+{
+	static const char *const parents[] = {"docker", "lxc", "lxc.payload", "podman"};
+	static const char *const prefixes[] = {
+		"docker-", "libpod-", "crio-", "cri-containerd-", "lxc.payload.", "machine-"};
+	const char *dot = strrchr(name, '.');
+
+	if (dot && !strcmp(dot, ".service"))
+		return strncmp(name, "user@", strlen("user@")) != 0;
+	for (size_t i = 0; i < sizeof(parents) / sizeof(*parents); i++)
+		if (strlen(parents[i]) == n_parent && !strncmp(parents[i], parent, n_parent))
+			return true;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* Of groups in each other, the innermost: a service in a container, or one of a user. */
+static bool find_service(char *group, char *ret_name, size_t size)
+{
+	const char *parent = "";
+	bool is_found = false;
+	size_t n_parent = 0;
+	char *save;
+
+	for (char *name = strtok_r(group, "/", &save); name; name = strtok_r(NULL, "/", &save)) {
+		if (is_service(name, parent, n_parent)) {
+			snprintf(ret_name, size, "%s", name);
+			is_found = true;
+		}
+		parent = name;
+		n_parent = strlen(name);
+	}
+	return is_found;
+}
+
+bool cgroups_service(pid_t pid, char *ret_name, size_t size)
+{
+	char group[PATH_MAX];
+
+	return (find_group(pid, NULL, group) && find_service(group, ret_name, size)) ||
+	       (find_group(pid, "name=systemd", group) && find_service(group, ret_name, size));
 }

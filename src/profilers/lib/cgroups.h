@@ -11,6 +11,9 @@
 /* Where the hierarchy with a controller is mounted: of v1 if that has it, otherwise v2. */
 bool cgroups_hierarchy(const char *controller, char *ret_path, size_t size, bool *ret_v1);
 
+/* The systemd service or the container of a process: the name of its group. False: in none. */
+bool cgroups_service(pid_t pid, char *ret_name, size_t size);
+
 enum { CPU_LIMIT_GROUP_BYTES = 128 };
 
 struct cpu_limit {

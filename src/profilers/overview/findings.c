@@ -23,6 +23,9 @@ enum {
 	MIGRATIONS = 1000, /* a second */
 	ERRORS = 1000,     /* a second */
 	SWITCHES = 20000,  /* a second on each CPU */
+	SERVICE = 50,      /* percent of the active time of a service without sleep */
+	SERVICES = 3,      /* findings of services, at most */
+	POOL = 50,         /* percent of the work of a pool of threads */
 	STEAL = 10,        /* percent of the CPU time */
 	MEMORY = 10,       /* percent of the time */
 	LOST = 20,         /* percent of the events */
@@ -478,6 +481,103 @@ static void check_part(struct findings *findings, enum overview_part part)
 		set_command(findings, finding, process, next_of(sums, part, process));
 }
 
+/* ---- single services ---- */
+
+static bool has_finding(const struct findings *findings, enum overview_part part)
+{
+	for (size_t i = 0; i < findings->n; i++)
+		if (findings->at[i].is_share &&
+			!strcmp(findings->at[i].name, overview_part_names[part]))
+			return true;
+	return false;
+}
+
+/* Whether a finding about the system says the same: all wait for CPUs, or the service is named. */
+static bool is_known(const struct findings *findings, const struct overview_service *service)
+{
+	const struct overview_sums *sums = findings->sums;
+	const struct culprit culprit = find_culprit(sums, service->part);
+
+	if (!has_finding(findings, service->part))
+		return false;
+	return service->part == PART_READY || culprit.is_group ||
+	       (!culprit.is_spread && overview_is_in_service(sums, service, culprit.process));
+}
+
+static void add_service(struct findings *findings, const struct overview_service *service)
+{
+	static const char *const names[ACTIVE_PARTS] = {[PART_READY] = "run queue of a service",
+		[PART_DISK] = "disk of a service",
+		[PART_LOCK] = "lock of a service",
+		[PART_SPIN] = "kernel spinlocks of a service"};
+	const struct overview_sums *sums = findings->sums;
+	const enum overview_part part = service->part;
+	struct overview_finding *finding =
+		add(findings, names[part], 100 * service->lost, SERVICE, "%");
+	size_t n = 0;
+
+	if (!finding)
+		return;
+	finding->is_share = true;
+	finding->excess = finding->value / SHARE; /* as shares of the time of all */
+	if (*service->unit)
+		n = append(finding->evidence, n, "%s: ", service->unit);
+	n = add_share(sums, part, &service->all, finding->evidence, n);
+	append(finding->evidence, n, "; the value is the share of its own time without sleep");
+	add_wait(sums, part, &(struct culprit){.process = service->first}, finding->evidence);
+	set_command(findings, finding, service->first, next_of(sums, part, service->first));
+}
+
+/* Of the whole system: time that a service loses, however busy others are. */
+static void check_services(struct findings *findings)
+{
+	const struct overview_sums *sums = findings->sums;
+	struct overview_service *services;
+	size_t n, found = 0;
+
+	if (sums->overview->has_selection)
+		return;
+	n = overview_services(sums, &services);
+	for (size_t i = 0; i < n && found < SERVICES; i++) {
+		const struct overview_service *service = &services[i];
+		uint64_t time = service->all.parts[service->part];
+
+		if (100 * service->lost < SERVICE ||
+			percent_of(time, sums->elapsed) < AT_LEAST_SYSTEM ||
+			is_known(findings, service))
+			continue;
+		add_service(findings, service);
+		found++;
+	}
+	free(services);
+}
+
+/* ---- one thread of many ---- */
+
+static void check_pool(struct findings *findings)
+{
+	const struct overview_sums *sums = findings->sums;
+	const struct overview_pool *pool = &sums->pool;
+	struct overview_finding *finding =
+		pool->all ? add(findings, "uneven threads", percent_of(pool->top, pool->all), POOL,
+				    "%")
+			  : NULL;
+	const char *target = target_of(sums);
+
+	if (!finding)
+		return;
+	append(finding->evidence, 0,
+		"%s (%d) does this share of the work of %zu threads with its name in process %d, "
+		"and is on a CPU for %.0f %% of the time; the others for %.0f %% on average",
+		pool->comm, (int)pool->tid, pool->threads, (int)pool->pid,
+		percent_of(pool->top, sums->elapsed),
+		percent_of(pool->all - pool->top, sums->elapsed) / (double)(pool->threads - 1));
+	if (attar_run_is_live(sums->run) && !strstr(target, " -- "))
+		snprintf(finding->command, COMMAND_BYTES, "attar profile -g -t %d", (int)pool->tid);
+	else
+		set_command(findings, finding, NULL, &of_parts[PART_USER].next);
+}
+
 /* ---- waits that outlast the report ---- */
 
 /* The time of such threads is not active: no share of the time shows them. */
@@ -686,6 +786,8 @@ size_t overview_find(
 	check_oom_kills(&findings);
 	for (int part = 0; part < ACTIVE_PARTS; part++)
 		check_part(&findings, part);
+	check_services(&findings);
+	check_pool(&findings);
 	check_latencies(&findings);
 	check_rate(&findings, "major faults", COUNT_MAJOR, MAJOR_FAULTS,
 		"page faults read from a disk", &(struct next){"page-faults", "page-faults"});

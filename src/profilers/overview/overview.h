@@ -256,6 +256,20 @@ struct overview_process {
 	uint64_t parts[PARTS], all;
 };
 
+/* A row of overview.threads, and its sums as if all of the time had been watched. */
+struct thread_row {
+	struct thread_group group;
+	uint64_t sums[THREAD_SUMS];
+};
+
+/* Threads of a process with one name, and the one of them that does most of the work. */
+struct overview_pool {
+	int32_t tid, pid;
+	char comm[THREAD_COMM_BYTES];
+	size_t threads;
+	uint64_t top, all; /* ns on a CPU: of the thread, of all of them; 0: there is none */
+};
+
 /* By which the waits of a thread were multiplied, so that its time is complete. */
 struct overview_factor {
 	int32_t tid;
@@ -293,6 +307,7 @@ struct overview_sums {
 	struct overview_process *by_pid; /* with --only-comm: each, sorted by pid; owned */
 	size_t n_by_pid;
 	struct overview_process most_common; /* without: the name with the most processes */
+	struct overview_pool pool;           /* the most active one that is uneven */
 	const struct attar_count *counters;  /* of the run; NULL: none */
 	uint64_t counts[COUNTS];
 	bool has_sampled_faults;                       /* they could not be counted */
@@ -333,6 +348,30 @@ static inline bool overview_is_long(
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
 	enum attar_scope scope, struct overview_sums *ret_sums);
 void overview_sums_done(struct overview_sums *sums);
+
+/* Looks for an uneven pool in the rows of a process. 0 or -ENOMEM. */
+int overview_check_pools(struct overview_sums *sums, const struct thread_row *rows, size_t n);
+
+enum { SERVICE_BYTES = 64 };
+
+/* A systemd service or container, or a process with its descendants of the same name. */
+struct overview_service {
+	char unit[SERVICE_BYTES];             /* "": none */
+	pid_t group;                          /* of a unit 0, otherwise the first process */
+	const struct overview_process *first; /* the most active one */
+	struct overview_process all; /* the sums, with the name of the first; pid 0: several */
+	enum overview_part part;     /* in which it loses the most time */
+	double lost;                 /* its share of the active time without sleep, 0..1 */
+};
+
+/*
+ * The services of the system, those that lose the largest share of their time first. Returns their
+ * number; free *ret_services.
+ */
+size_t overview_services(const struct overview_sums *sums, struct overview_service **ret_services);
+
+bool overview_is_in_service(const struct overview_sums *sums,
+	const struct overview_service *service, const struct overview_process *process);
 
 /* NULL: the kernel did not count the thread. */
 const struct overview_factor *overview_factor_of(const struct overview_sums *sums, pid_t tid);

@@ -132,12 +132,6 @@ static void read_ends(struct overview_sums *sums)
 
 /* ---- processes ---- */
 
-/* A row of overview.threads, and its sums as if all of the time had been watched. */
-struct thread_row {
-	struct thread_group group;
-	uint64_t sums[THREAD_SUMS];
-};
-
 static uint64_t running(const uint64_t *thread)
 {
 	return thread[SUM_STATE + THREAD_RUNNING];
@@ -628,9 +622,15 @@ static int read_threads(struct overview_sums *sums)
 	sums->processes = rows ? calloc(n + 1, sizeof(*sums->processes)) : NULL;
 	if (sums->processes)
 		add_processes(sums, rows, n);
+	for (size_t i = 0, end; sums->processes && r == 0 && i < n; i = end) {
+		end = end_of(rows, n, i, false);
+		r = overview_check_pools(sums, &rows[i], end - i);
+	}
 	read_estimates(sums);
 	free(rows);
 	free(keyrows);
+	if (r < 0)
+		return r;
 	return sums->processes ? read_names(sums) : -ENOMEM;
 }
 

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools of threads, of which one does most of the work while the others have little to do. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "overview/overview.h"
+
+enum { POOL_MIN = 4 /* threads */ };
+
+/* Of the work of the pool: that of the busiest thread, and of each other that takes part. */
+static const double uneven = 0.5, takes_part = 0.005;
+
+/* How much of the time the busiest thread runs, or waits for a CPU: nothing else delays it. */
+static const double busy = 0.7;
+
+static uint64_t work_of(const struct thread_row *row)
+{
+	return row->sums[SUM_STATE + THREAD_RUNNING];
+}
+
+static int compare_names(const struct thread_row *a, const struct thread_row *b)
+{
+	return strncmp(a->group.comm, b->group.comm, THREAD_COMM_BYTES);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct thread_row *x = *(const struct thread_row *const *)a,
+				*y = *(const struct thread_row *const *)b;
+	int r = compare_names(x, y);
+
+	return r ? r : (work_of(x) < work_of(y)) - (work_of(x) > work_of(y));
+}
+
+/* Threads with one name, the busiest one first. */
+static void check_pool(
+	struct overview_sums *sums, const struct thread_row *const *threads, size_t n)
+{
+	const struct thread_row *top = threads[0];
+	size_t others = 0;
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += work_of(threads[i]);
+	for (size_t i = 1; i < n; i++)
+		others += (double)work_of(threads[i]) >= takes_part * (double)all;
+	if (others < POOL_MIN - 1 || all <= sums->pool.all ||
+		(double)work_of(top) < uneven * (double)all ||
+		(double)(work_of(top) + top->sums[SUM_STATE + THREAD_READY]) <
+			busy * (double)sums->elapsed)
+		return;
+	sums->pool = (struct overview_pool){.tid = top->group.tid,
+		.pid = top->group.pid,
+		.threads = n,
+		.top = work_of(top),
+		.all = all};
+	memcpy(sums->pool.comm, top->group.comm, THREAD_COMM_BYTES);
+}
+
+/* Without the main thread: others that do other work often have its name. */
+int overview_check_pools(struct overview_sums *sums, const struct thread_row *rows, size_t n)
+{
+	const struct thread_row **threads = malloc((n + 1) * sizeof(*threads));
+	size_t found = 0;
+
+	if (!threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].group.tid != rows[i].group.pid)
+			threads[found++] = &rows[i];
+	if (found)
+		qsort(threads, found, sizeof(*threads), by_name);
+	for (size_t i = 0, end; i < found; i = end) {
+		end = i + 1;
+		while (end < found && !compare_names(threads[i], threads[end]))
+			end++;
+		check_pool(sums, &threads[i], end - i);
+	}
+	free(threads);
+	return 0;
+}
