@@ -61,6 +61,14 @@ ATTAR_API ssize_t attar_thread_stack(pid_t tid, size_t stack_max, struct attar_a
 	struct attar_thread_copy *copy, attar_location *locations, size_t max,
 	enum attar_unwind_end *ret_end);
 
+/*
+ * Reads up to n bytes of the memory of a thread's process, fewer if a page cannot be read. Returns
+ * their number, or a negative errno without a message: -ESRCH, -EPERM, -EFAULT; -ETIMEDOUT if it
+ * takes longer than 0.1 seconds, because the memory is in a file whose server does not answer. The
+ * files of /proc would wait for ever then.
+ */
+ATTAR_API ssize_t attar_thread_memory(pid_t tid, uint64_t address, void *bytes, size_t n);
+
 /* Frees the copied stack. */
 ATTAR_API void attar_thread_copy_done(struct attar_thread_copy *copy);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* execsnoop: prints each program that is started. */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "attar/run.h"
+#include "attar/thread.h"
 #include "lib/list_options.h"
 #include "lib/registers.h"
 #include "lib/task_snoop.h"
@@ -17,14 +17,14 @@
  * With kprobes, the kernel copies the arguments of each program. Without, the copy of the stack at
  * sched_process_exec has them nearly always: the stack pointer points to their number, pointers to
  * them and to the environment follow, then after a random gap the strings of both. The copy ends at
- * a page that the kernel has not touched, which a gap of 4 to 8 KiB can have. Then /proc has them,
- * until the process exits or executes another program.
+ * a page that the kernel has not touched, which a gap of 4 to 8 KiB can have. Then the memory of
+ * the process has them, until it exits or executes another program.
  */
 enum {
 	ARGS_BYTES = 1024,
 	ARGS_OPEN_MAX = 4096,
 	STACK_BYTES = 16384,
-	ARG_START = 48,
+	ARG_START = 48, /* a field of /proc/PID/stat; the next one is the end */
 	NOTED = 3,
 	PATH_BYTES = 256
 };
@@ -148,36 +148,27 @@ static const struct args *take_arguments(struct execsnoop *s, const struct attar
 	return start ? start->payload : NULL;
 }
 
-/* Reads /proc/PID/NAME, the number of bytes, or -1. */
-static ssize_t read_proc(int64_t pid, const char *name, char *ret_text, size_t max)
+/* Where the arguments of the process are, in bytes; false: it is unknown. */
+static bool find_arguments(int64_t pid, uint64_t *ret_address, uint64_t *ret_bytes)
 {
-	char path[48];
-	ssize_t n;
-	int fd;
+	char path[48], text[1024] = "", *at;
+	uint64_t end;
+	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, ret_text, max - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	if (n > 0 && ret_text[n - 1] == '\n')
-		n--;
-	ret_text[n > 0 ? n : 0] = '\0';
-	return n;
-}
-
-/* The address of the first argument of the process; 0: unknown. */
-static uint64_t read_arguments_address(int64_t pid)
-{
-	char text[1024];
-	const char *at;
-
-	if (read_proc(pid, "stat", text, sizeof(text)) <= 0)
-		return 0;
-	at = strrchr(text, ')'); /* of the name, field 2 */
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	at = fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL; /* of the name, field 2 */
+	fclose(file);
 	for (unsigned i = 2; at && i < ARG_START; i++)
 		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
+	if (!at)
+		return false;
+	*ret_address = strtoull(at, &at, 10);
+	end = strtoull(at, NULL, 10);
+	*ret_bytes = end - *ret_address;
+	return *ret_address && end > *ret_address;
 }
 
 /* The copy of a new stack. */
@@ -258,17 +249,24 @@ static bool copied_arguments(const struct stack *stack, struct args *args)
 
 /*
  * The addresses of arguments are random: that of the new stack shows whether the process still runs
- * this program.
+ * this program. It may have put memory there that cannot be read, for which reading
+ * /proc/PID/cmdline would wait.
  */
 static bool read_arguments(const struct stack *stack, int64_t pid, struct args *args)
 {
 	char line[4096];
-	ssize_t n = read_proc(pid, "cmdline", line, sizeof(line));
-	uint64_t first, i = 1;
+	uint64_t first, address, bytes, i = 1;
 	size_t len = 0;
+	ssize_t n;
 
-	if (n <= 0 || !get_word(stack, 1, &first) || !first || read_arguments_address(pid) != first)
+	if (!get_word(stack, 1, &first) || !find_arguments(pid, &address, &bytes) ||
+		address != first)
 		return false;
+	n = attar_thread_memory(
+		(pid_t)pid, address, line, bytes < sizeof(line) ? (size_t)bytes : sizeof(line) - 1);
+	if (n <= 0)
+		return false;
+	line[n] = '\0';
 	snprintf(args->first, PATH_BYTES, "%s", line);
 	for (const char *at = line + strlen(line) + 1; at < line + n; at += strlen(at) + 1)
 		if (!add_argument(args, &len, i++, at, strlen(at)))

@@ -248,6 +248,12 @@ static int take(
 	return r;
 }
 
+ssize_t attar_thread_memory(pid_t tid, uint64_t address, void *bytes, size_t n)
+{
+	CHECK_ARG(bytes, "bytes");
+	return proc_memory_read(tid, address, bytes, n);
+}
+
 int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy *copy)
 {
 	CHECK_ARG(copy, "copy");

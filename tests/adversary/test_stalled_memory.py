@@ -93,6 +93,61 @@ int main(int argc, char **argv)
 '''
 
 
+# Executes itself with arguments that do not fit in a copy of its stack. One thread reads the file
+# through /proc, for which the kernel locks the memory, and another one waits for the lock to change
+# the memory: all who read it wait, too.
+EXECUTES = r'''
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { FILE_FD = 7 };
+
+static char longest[100000];
+
+static void *change(void *unused)
+{
+	usleep(200);
+	mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	void *page;
+	char byte;
+
+	if (argc == 2) {
+		dup2(open(argv[1], O_RDONLY), FILE_FD);
+		memset(longest, 'x', sizeof(longest) - 1);
+		puts("ready");
+		fflush(stdout);
+		for (int i = 0; i < 40; i++) {
+			usleep(25000);
+			if (fork() == 0) {
+				prctl(PR_SET_PDEATHSIG, SIGKILL);
+				execl(argv[0], argv[0], argv[1], longest, "stalled", NULL);
+				_exit(1);
+			}
+		}
+		pause();
+	}
+	page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, FILE_FD, 0);
+	pthread_create(&thread, NULL, change, NULL);
+	pread(open("/proc/self/mem", O_RDONLY), &byte, 1, (uintptr_t)page);
+	pause();
+}
+'''
+
+
 @pytest.fixture
 def stall(nobody, silent, tmp_path):
     """Starts the program."""
@@ -151,3 +206,12 @@ def test_memory_that_is_an_argument(stall):
     seconds, _ = seconds_of('opensnoop', '-p', program.pid, '-d', '2s',
                             during=lambda: (time.sleep(1), program.stdin.close()))
     assert seconds < SECONDS
+
+
+def test_memory_that_has_the_arguments(nobody, silent, tmp_path):
+    path = adversary.compile_c(tmp_path / 'executes', EXECUTES, '-w', '-static', '-O1', '-pthread')
+    program = nobody.start(path, silent, stdout=subprocess.PIPE)
+    assert program.stdout.readline() == 'ready\n'
+    seconds, out = seconds_of('execsnoop', '-d', '2s')
+    assert seconds < SECONDS
+    assert 'executes' in out

@@ -5,10 +5,11 @@ LIVE = ('live_aux', 'live_deferred', 'live_overwrite', 'live_perf', 'live_stream
 READ_THE_KERNEL = {'unit_event_format', 'unit_event_probe', 'unit_kallsyms', 'unit_procs',
                    'unit_symbol_process'}
 # User-mode emulation has no perf events, and does not emulate /proc and signal frames exactly.
-NEED_A_GUEST = READ_THE_KERNEL | {'unit_maps', 'unit_proc', 'unit_recording_writer', 'unit_symtab',
-                                  'unit_task_name', 'unit_unwind'}
-# Nor seccomp, the limits of processes, and children without a signal at exit.
-NOT_EMULATED = {'unit_err', 'unit_proc_memory', 'unit_reader', 'unit_replay_run'}
+NEED_A_GUEST = READ_THE_KERNEL | {'unit_maps', 'unit_proc', 'unit_proc_memory',
+                                  'unit_recording_writer', 'unit_symtab', 'unit_task_name',
+                                  'unit_unwind'}
+# Nor seccomp and the limits of processes, of which readers and messages make use.
+NOT_EMULATED = {'unit_err', 'unit_reader', 'unit_replay_run'}
 # attach_threads: its creator of threads must not be preempted for a time slice between the creation
 # and the record of it, which happens on one slow CPU. debugfile runs objcopy, which knows the
 # machine's own architecture only. event_print compares lines with those of the kernel's own trace,
