@@ -174,11 +174,15 @@ def test_counts_of_proc_interrupts(tmp_path):
 
 
 @pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('preset', ['softirqs', 'hardirqs', 'netqtop'])
-def test_interrupts_of_other_tasks(preset):
+@pytest.mark.parametrize('words', [
+    ['softirqs'], ['hardirqs'], ['netqtop'], ['stat', '-e', 'tcp:tcp_probe,page-faults'],
+    ['stat', '-e', '{page-faults,tcp:tcp_probe}'], ['trace', '-e', 'skb:kfree_skb'], ['oomkill']],
+    ids=' '.join)
+def test_events_of_other_tasks(words):
     """Those of a command are also handled in tasks that they interrupt."""
-    remark = 'occurs in whatever task is interrupted'
-    of_command, of_all = (run(preset, *options, '--', 'true') for options in ([], ['-a']))
+    remark = ('oom:mark_victim\' occurs in the task that needs memory' if words == ['oomkill'] else
+              '\' occurs in whatever task is interrupted')
+    of_command, of_all = (run(*words, *options, '--', 'true') for options in ([], ['-a']))
     assert of_command.returncode == of_all.returncode == 0
     assert remark in of_command.stdout + of_command.stderr
     assert remark not in of_all.stdout + of_all.stderr

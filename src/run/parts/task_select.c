@@ -137,30 +137,58 @@ static void remark_on_target(const struct attar_target *target, struct attar_rep
 			n, PLURAL_S(n), n == 1 ? "is" : "are", n == 1 ? "it" : "them");
 }
 
-/*
- * The name of the first event that occurs in whatever task an interrupt, a timer or a packet finds
- * on the CPU; NULL: there is none.
- */
-static const char *event_of_any_task(const struct attar_run *run)
-{
-	static const char *const systems[] = {"irq", "irq_vectors", "napi", "net", "tcp", "timer"};
+#define INTERRUPTED "whatever task is interrupted"
 
-	vec_each (&run->sources.list, s)
-		for (size_t i = 0; s->spec && s->spec->format && i < ARRAY_SIZE(systems); i++)
-			if (!strcmp(s->spec->format->system, systems[i]))
-				return s->spec->name;
+/* Where an event occurs that is not in the task which it concerns. */
+static const struct foreign_event {
+	const char *system, *name; /* NULL: each */
+	const char *where;
+} foreign_events[] = {
+	{"irq", NULL, INTERRUPTED},
+	{"irq_vectors", NULL, INTERRUPTED},
+	{"napi", NULL, INTERRUPTED},
+	{"net", NULL, INTERRUPTED},
+	{"oom", "mark_victim", "the task that needs memory, not in the one that is killed"},
+	{"skb", NULL, INTERRUPTED},
+	{"tcp", NULL, INTERRUPTED},
+	{"timer", NULL, INTERRUPTED},
+};
+
+static const struct foreign_event *foreign_of(const struct attar_event_spec *spec)
+{
+	const struct attar_format *format = spec ? spec->format : NULL;
+
+	for (size_t i = 0; format && i < ARRAY_SIZE(foreign_events); i++) {
+		const struct foreign_event *it = &foreign_events[i];
+
+		if (!strcmp(format->system, it->system) &&
+			(!it->name || !strcmp(format->name, it->name)))
+			return it;
+	}
 	return NULL;
 }
 
-static void remark_on_any_task(const struct attar_run *run, struct attar_report *report)
+/* Of the first such event, sampled or counted. */
+static void remark_on_foreign(const struct attar_run *run, struct attar_report *report)
 {
-	const char *name = event_of_any_task(run);
+	const struct attar_event_spec *spec = NULL;
+	const struct foreign_event *found = NULL;
 
-	if (name && !run->select.is_on && !run_watches_system(run))
+	if (run->select.is_on || run_watches_system(run))
+		return;
+	for (size_t i = 0; i < run->sources.list.n && !found; i++) {
+		spec = run->sources.list.at[i].spec;
+		found = foreign_of(spec);
+	}
+	for (size_t i = 0; i < run->counts.list.n && !found; i++) {
+		spec = run->counts.list.at[i].pub.spec;
+		found = foreign_of(spec);
+	}
+	if (found)
 		attar_report_remark(report,
-			"'%s' occurs in whatever task is interrupted: what concerns the chosen "
-			"tasks, but occurred in others, is missing; use -a to watch all tasks",
-			name);
+			"'%s' occurs in %s: what concerns the chosen tasks, but occurred in "
+			"others, is missing; use -a to watch all tasks",
+			spec->name, found->where);
 }
 
 /* Adds a remark to the last report that it is not limited to the command. */
@@ -171,7 +199,7 @@ static void select_remark(
 		return;
 	if (run->target)
 		remark_on_target(run->target, report);
-	remark_on_any_task(run, report);
+	remark_on_foreign(run, report);
 	if (cpus_exceed_command(run))
 		attar_report_remark(report,
 			"--cpus: all tasks on these CPUs were watched while the command ran, not "
