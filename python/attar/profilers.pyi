@@ -227,6 +227,9 @@ class _cpudist:
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
         duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
@@ -397,6 +400,9 @@ class _gc:
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
         duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
@@ -823,6 +829,9 @@ class _multi_trace:
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1133,6 +1142,9 @@ class _query:
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
         duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
@@ -1166,7 +1178,7 @@ class _record:
         # add function names and source lines, for reports on machines without the binaries
         portable: bool = ...,
         # add the kernel's records of context switches, which complete sched:sched_switch where
-        # its samples are not delivered
+        # its samples are not delivered (default with all switches of CPUs)
         switch_events: bool = ...,
         # compress the records with zstd
         compress: bool = ...,
@@ -1220,6 +1232,9 @@ class _rundelay:
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
         duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
@@ -1260,6 +1275,9 @@ class _runqlat:
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
         duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
@@ -1616,6 +1634,9 @@ class _task_state:
         per_comm: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
         # print longer segments: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # show time not running by the stack at which the task was switched out

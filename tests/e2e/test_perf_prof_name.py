@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar under the name perf-prof, see docs/from-perf-prof.md."""
+import json
 import re
 import signal
 import subprocess
@@ -204,3 +205,47 @@ def test_what_takes_longer_is_printed(perf_prof, tmp_path, words, printed):
         ended = start(*words, *more, '--input', path)
         assert ended.returncode == 0, ended.stderr
         assert len(re.findall(printed, ended.stdout, re.MULTILINE)) == n, ended.stdout
+
+
+# ---- filters of names in the kernel ----
+
+NOISE = """import os
+(r1, w1), (r2, w2) = os.pipe(), os.pipe()
+if os.fork():
+    while os.write(w1, b'x') and os.read(r2, 1): pass
+while os.read(r1, 1) and os.write(w2, b'x'): pass
+"""
+SLEEPS = 20
+
+
+@pytest.fixture(name='noise')
+def make_switches(spawn):
+    """Two processes that wake each other up."""
+    return spawn('/usr/bin/python3', '-S', '-c', NOISE)
+
+
+@pytest.mark.parametrize('profiler, is_pair', [
+    ('rundelay', lambda row: row['start'] == 'sched:sched_wakeup'),
+    ('task-state', lambda row: row['state'] == 'S')])
+@pytest.mark.parametrize('names', ['few_sleeps', 'x,few_*', 'a_name_of_no_thread,few_sleep?',
+                                   'few_sleeps,a"b'])
+@pytest.mark.usefixtures('noise')
+def test_the_kernel_applies_filters_of_names(perf_prof, tmp_path, profiler, is_pair, names):
+    """Only events of threads with the names are read, and all of these."""
+    (tmp_path / 'few_sleeps').symlink_to('/usr/bin/sleep')
+    command = ['--', 'sh', '-c',
+               f'for i in $(seq {SLEEPS}); do ./few_sleeps 0.005; done; sleep 0.3']
+    seen = []
+    for start in (perf_prof, run):
+        ended = start(profiler, '--format', 'json', '-m', 1024, '--filter', names, *command,
+                      cwd=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        found = json.loads(ended.stdout.splitlines()[-1])
+        assert found['notes']['lost'] == 0
+        table = found['sections'][0]
+        columns = [column['name'] for column in table['columns']]
+        calls = [row['count' if 'count' in row else 'calls'] for row in
+                 (dict(zip(columns, values)) for values in table['rows']) if is_pair(row)]
+        assert sum(calls) >= SLEEPS * 3 // 4  # some kernels hide switches of an idle CPU
+        seen.append(found['notes']['seen'])
+    assert seen[1] > 1000 and (seen[0] < seen[1] / 4) == ('"' not in names)

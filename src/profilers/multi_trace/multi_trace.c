@@ -11,6 +11,7 @@
 
 #include "lib/by_source.h"
 #include "lib/keys.h"
+#include "lib/name_filter.h"
 #include "lib/task_keys.h"
 
 static const struct trace_impl *const impls[] = {
@@ -270,6 +271,8 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 			-E2BIG, "more than %d -e options" ATTAR_FIX "use commas", STAGES_MAX);
 	for (size_t i = 0; r == 0 && i < m->texts.n; i++)
 		r = add_stage(run, m, m->texts.at[i]);
+	if (r == 0 && m->kernel_filter && m->filter && m->tasks)
+		r = name_filter_set(run, 0, m->filter);
 	if (r < 0)
 		return r;
 	if (m->n_stages < 2 && m->tasks && attar_run_profiler(run)->preset) /* rundelay */
@@ -582,6 +585,9 @@ static const struct attar_option options[] = {
 	ATTAR_JOINED(T, filter, 0, "filter", "NAMES",
 		"only threads with these names, separated by commas; * and ? match; keys must be "
 		"thread IDs (multi-trace --tasks)"),
+	ATTAR_FLAG(T, kernel_filter, 0, "kernel-filter",
+		"the kernel applies --filter: fewer events are lost on a busy machine, but "
+		"switches that it does not deliver are not noticed"),
 	ATTAR_FLAG(
 		T, cycle, 0, "cycle", "events of the last stage also start pairs with the first"),
 	{0}};

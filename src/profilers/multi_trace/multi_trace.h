@@ -79,7 +79,7 @@ struct multi_trace {
 	struct attar_texts texts;
 	const char *key, *impl_name, *heatmap_path, *detail_text, *filter;
 	uint64_t than, only_than, lower;
-	bool perins, cycle, hist, tasks, avg, print_beyond;
+	bool perins, cycle, hist, tasks, avg, print_beyond, kernel_filter;
 
 	const struct trace_impl *impl;
 	struct trace_event *events;

@@ -12,6 +12,7 @@
 #include "attar/states.h"
 #include "lib/held_command.h"
 #include "lib/list_options.h"
+#include "lib/name_filter.h"
 #include "lib/prev_state.h"
 #include "sched/open_waits.h"
 
@@ -80,7 +81,7 @@ struct task_state {
 	const char *filter; /* names, with * and ? */
 	bool sleeping, uninterruptible, no_interruptible;
 	bool per_thread, per_process, per_comm;
-	bool graph;
+	bool graph, kernel_filter;
 	uint64_t than;            /* ns */
 	bool has_ended;           /* emits: a segment that is longer than that, at the event */
 	bool selects_cpus, emits; /* --cpus; it is an event of another profiler */
@@ -593,7 +594,9 @@ static int open_events(struct attar_run *run, struct task_state *ts)
 	ts->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	if (r == 0 && ts->emits)
 		r = attar_run_emit_fields(run, format);
-	return r == 0 ? attar_run_inputs(run, ts->takes_stacks ? inputs_with_stacks : inputs) : r;
+	if (r == 0)
+		r = attar_run_inputs(run, ts->takes_stacks ? inputs_with_stacks : inputs);
+	return r == 0 && ts->kernel_filter && ts->filter ? name_filter_set(run, 0, ts->filter) : r;
 }
 
 static int task_state_open(struct attar_run *run, void *self)
@@ -647,6 +650,9 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(OPTIONS, per_comm, 0, "per-comm", "show each name"),
 	ATTAR_JOINED(OPTIONS, filter, 0, "filter", "NAMES",
 		"only threads with these names, separated by commas; * and ? match"),
+	ATTAR_FLAG(OPTIONS, kernel_filter, 0, "kernel-filter",
+		"the kernel applies --filter: fewer events are lost on a busy machine, but "
+		"switches that it does not deliver are not noticed"),
 	ATTAR_TIME(OPTIONS, than, 0, "than", "TIME",
 		"print longer segments: nanoseconds, or with a unit: 4ms", .bare = 1),
 	ATTAR_FLAG(OPTIONS, graph, 'g', "call-graph",
