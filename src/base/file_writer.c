@@ -179,7 +179,7 @@ static void *work(void *arg)
 /* ---- the caller ---- */
 
 /* Signals are those of the calling thread. */
-static void start(struct file_writer *w)
+static void file_writer_start(struct file_writer *w)
 {
 	sigset_t all, former;
 
@@ -196,7 +196,7 @@ static void start(struct file_writer *w)
 static void wake(struct file_writer *w)
 {
 	if (!w->is_tried)
-		start(w);
+		file_writer_start(w);
 	if (w->is_started)
 		pthread_cond_signal(&w->work);
 	else
@@ -212,7 +212,7 @@ static void push(struct file_writer *w)
 	wake(w);
 }
 
-static void append(struct file_writer *w, struct block *b)
+static void file_writer_append(struct file_writer *w, struct block *b)
 {
 	b->next = NULL;
 	if (w->last)
@@ -238,7 +238,7 @@ static struct block *new_block(struct file_writer *w)
 	}
 	b->step = NULL;
 	b->len = 0;
-	append(w, b);
+	file_writer_append(w, b);
 	return b;
 }
 
@@ -348,7 +348,7 @@ int file_writer_then(struct file_writer *w, file_writer_step step, void *ctx)
 		return step_at_once(w, step, ctx);
 	*b = (struct block){.step = step, .ctx = ctx};
 	pthread_mutex_lock(&w->lock);
-	append(w, b);
+	file_writer_append(w, b);
 	w->steps++;
 	push(w);
 	error = w->written.error;
@@ -373,7 +373,7 @@ int file_writer_continue(struct file_writer *w, int fd)
 	return file_writer_then(w, replace_file, (void *)(intptr_t)fd);
 }
 
-static void stop(struct file_writer *w)
+static void file_writer_stop(struct file_writer *w)
 {
 	pthread_mutex_lock(&w->lock);
 	w->is_closing = true;
@@ -424,7 +424,7 @@ int file_writer_free(struct file_writer *w)
 	struct block *next;
 
 	if (w->is_started)
-		stop(w);
+		file_writer_stop(w);
 	if (w->written.fd >= 0 && close(w->written.fd) < 0 && !error)
 		error = -errno;
 	for (struct block *b = w->spare; b; b = next) {

@@ -23,7 +23,7 @@ static uint64_t hash(const char *text, size_t n)
 }
 
 /* The slot that holds text, or the free one where it belongs. */
-static uint32_t *find(const struct intern *t, const char *text, size_t n)
+static uint32_t *intern_find(const struct intern *t, const char *text, size_t n)
 {
 	size_t i = hash(text, n) & (t->size - 1);
 
@@ -37,7 +37,7 @@ static uint32_t *find(const struct intern *t, const char *text, size_t n)
 	return &t->slots[i];
 }
 
-static int grow(struct intern *t)
+static int intern_grow(struct intern *t)
 {
 	uint32_t *old = t->slots;
 	size_t size = t->size ? t->size * 2 : 64;
@@ -50,7 +50,7 @@ static int grow(struct intern *t)
 	free(old);
 	t->size = size;
 	for (uint32_t id = 1; id < t->texts.n; id++)
-		*find(t, t->texts.at[id], strlen(t->texts.at[id])) = id;
+		*intern_find(t, t->texts.at[id], strlen(t->texts.at[id])) = id;
 	return 0;
 }
 
@@ -72,7 +72,7 @@ static char *allocate(struct intern *t, size_t n)
 }
 
 /* Adds a string of n bytes without NUL that is not in the table. */
-static int add(struct intern *t, const char *text, size_t n, uint32_t *slot)
+static int intern_add(struct intern *t, const char *text, size_t n, uint32_t *slot)
 {
 	char *copy = t->texts.n <= UINT32_MAX ? allocate(t, n + 1) : NULL;
 
@@ -96,11 +96,11 @@ static int intern(struct intern *t, const char *text, size_t n, uint32_t *ret_id
 	}
 	if (!t->texts.n && vec_push(&t->texts, "") < 0)
 		return base_oom();
-	if (t->texts.n * 4 > t->size * 3 && grow(t) < 0)
+	if (t->texts.n * 4 > t->size * 3 && intern_grow(t) < 0)
 		return base_oom();
-	slot = find(t, text, n);
+	slot = intern_find(t, text, n);
 	if (!*slot)
-		r = add(t, text, n, slot);
+		r = intern_add(t, text, n, slot);
 	if (r == 0)
 		*ret_id = *slot;
 	return r;

@@ -16,7 +16,7 @@ uint64_t *map_get(const struct map *m, uint64_t key)
 	return NULL;
 }
 
-static void insert(struct map *m, uint64_t key, uint64_t value)
+static void map_insert(struct map *m, uint64_t key, uint64_t value)
 {
 	size_t i = home(m, key);
 
@@ -26,7 +26,7 @@ static void insert(struct map *m, uint64_t key, uint64_t value)
 	m->n++;
 }
 
-static int grow(struct map *m)
+static int map_grow(struct map *m)
 {
 	struct map bigger = {.size = m->size ? m->size * 2 : 16};
 
@@ -34,7 +34,7 @@ static int grow(struct map *m)
 	if (!bigger.slots)
 		return base_oom();
 	map_each (m, it)
-		insert(&bigger, it->key, it->value);
+		map_insert(&bigger, it->key, it->value);
 	free(m->slots);
 	*m = bigger;
 	return 0;
@@ -48,9 +48,9 @@ int map_put(struct map *m, uint64_t key, uint64_t value)
 		*old = value;
 		return 0;
 	}
-	if ((m->n + 1) * 4 > m->size * 3 && grow(m) < 0)
+	if ((m->n + 1) * 4 > m->size * 3 && map_grow(m) < 0)
 		return -ENOMEM;
-	insert(m, key, value);
+	map_insert(m, key, value);
 	return 0;
 }
 

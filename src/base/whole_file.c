@@ -8,7 +8,7 @@
 
 enum { TRIES = 100 };
 
-static int done(struct whole_file *f, int r)
+static int whole_file_done(struct whole_file *f, int r)
 {
 	place_done(&f->place);
 	free(f->temporary);
@@ -25,9 +25,9 @@ static int open_in_place(struct whole_file *f, mode_t mode)
 		int error = errno;
 
 		close(fd);
-		return done(f, -error);
+		return whole_file_done(f, -error);
 	}
-	return done(f, fd);
+	return whole_file_done(f, fd);
 }
 
 /* Names of the temporary file, which nobody else has. */
@@ -86,7 +86,7 @@ static bool become(const struct whole_file *f, int fd, const struct stat *former
 	return TEMP_FAILURE_RETRY(fchmod(fd, former->st_mode & 0777)) == 0;
 }
 
-static void drop(struct whole_file *f, int fd)
+static void whole_file_drop(struct whole_file *f, int fd)
 {
 	if (fd >= 0)
 		close(fd);
@@ -126,7 +126,7 @@ int whole_file_begin(struct whole_file *f, const char *path, mode_t mode, unsign
 		return r;
 	r = place_stat(&f->place, &st);
 	if (r < 0 && r != -ENOENT)
-		return done(f, r);
+		return whole_file_done(f, r);
 	exists = r == 0;
 	if (exists && is_in_place(&f->place, &st, is_atomic))
 		return open_in_place(f, mode);
@@ -138,9 +138,9 @@ int whole_file_begin(struct whole_file *f, const char *path, mode_t mode, unsign
 	f->replaces = fd >= 0 && (!exists || become(f, fd, &st) || is_atomic);
 	if (f->replaces)
 		return fd;
-	drop(f, fd);
+	whole_file_drop(f, fd);
 	return !is_atomic && (fd >= 0 || is_refused(error)) ? open_in_place(f, mode)
-							    : done(f, -error);
+							    : whole_file_done(f, -error);
 }
 
 /* Gives the file without a name one. */
@@ -176,5 +176,5 @@ int whole_file_finish(struct whole_file *f, int fd, bool is_complete)
 		r = -errno;
 	if (f->is_named && (!is_complete || r < 0))
 		unlinkat(dir, f->temporary, 0);
-	return done(f, r);
+	return whole_file_done(f, r);
 }

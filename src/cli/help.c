@@ -109,7 +109,7 @@ static void option_name(struct buf *b, const struct attar_option *o)
 }
 
 /* Wraps text to lines from column `indent` to WIDTH. */
-static void fill(struct buf *b, const char *text, size_t indent)
+static void help_fill(struct buf *b, const char *text, size_t indent)
 {
 	size_t at = indent;
 
@@ -137,7 +137,7 @@ static void help_column(struct buf *b, size_t used, const char *text)
 		buf_printf(b, "\n%*s", OPTION_COLUMN, "");
 	else
 		buf_printf(b, "%*s", (int)(OPTION_COLUMN - used), "");
-	fill(b, text, OPTION_COLUMN);
+	help_fill(b, text, OPTION_COLUMN);
 }
 
 /* The value that a preset gives to an option; NULL: none. profiler: NULL for a command. */

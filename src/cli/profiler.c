@@ -62,7 +62,7 @@ static bool is_ready(void *ctx)
 	return !is_live(s->run) || outputs_are_ready(&s->outputs);
 }
 
-static void begin(void *ctx)
+static void profiler_begin(void *ctx)
 {
 	struct session *s = ctx;
 
@@ -123,7 +123,7 @@ static void prepare_command(void *ctx)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
-static int finish(struct session *s, int r)
+static int profiler_finish(struct session *s, int r)
 {
 	int closed = outputs_close(&s->outputs), command = attar_run_command_status(s->run);
 
@@ -182,7 +182,7 @@ static int go(struct session *s, char *const *command, const char *line)
 		.turn = take_turn,
 		.ready = is_ready,
 		.opening = console_opening,
-		.opened = begin,
+		.opened = profiler_begin,
 		.prepare = prepare_command,
 		.give_up = signals_give_up};
 	int r;
@@ -211,7 +211,7 @@ static int go(struct session *s, char *const *command, const char *line)
 	r = attar_run_go(s->run, &hooks);
 	if (r == 0 && !s->status && run_expects_queries(s->run))
 		s->status = prompt_run(s->run, &s->outputs);
-	return finish(s, r);
+	return profiler_finish(s, r);
 }
 
 static int print_help(const struct attar_run *run, const struct attar_profiler *profiler)

@@ -113,7 +113,8 @@ static bool describes_function(unsigned name)
 			  : name == DW_AT_MIPS_linkage_name;
 }
 
-static void join(uint8_t *run, uint16_t *bytes, unsigned size, uint8_t next, uint16_t next_bytes)
+static void abbrev_join(
+	uint8_t *run, uint16_t *bytes, unsigned size, uint8_t next, uint16_t next_bytes)
 {
 	bool joins = next && next < UINT8_MAX;
 
@@ -131,15 +132,15 @@ static void find_runs(struct abbrevs *a, const struct abbrev *abbrev)
 		unsigned size = at->run_bytes; /* of this one alone */
 
 		if (at->run && !describes_function(at->name))
-			join(&at->skip, &at->skip_bytes, size, next->skip, next->skip_bytes);
+			abbrev_join(&at->skip, &at->skip_bytes, size, next->skip, next->skip_bytes);
 		if (at->run)
-			join(&at->run, &at->run_bytes, size, next->run, next->run_bytes);
+			abbrev_join(&at->run, &at->run_bytes, size, next->run, next->run_bytes);
 		next = at;
 	}
 }
 
 /* Codes are 1, 2, 3... in the tables of all compilers, but need not be. */
-static int add(struct abbrevs *a, uint64_t code, const struct abbrev *abbrev)
+static int abbrev_add(struct abbrevs *a, uint64_t code, const struct abbrev *abbrev)
 {
 	if (a->list.n >= ABBREV_MAX)
 		return -EBADMSG;
@@ -185,7 +186,7 @@ static int parse(struct abbrevs *a, struct cursor *c)
 			find_runs(a, &abbrev); /* they are used for these */
 		abbrev.plain = abbrev.size >= 0 && !abbrev.children && !is_function(&abbrev);
 		if (r >= 0)
-			r = add(a, code, &abbrev);
+			r = abbrev_add(a, code, &abbrev);
 	}
 	return r;
 }

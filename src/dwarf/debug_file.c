@@ -143,7 +143,7 @@ void debug_file_done(struct debug_file *file)
 }
 
 /* Fills the bytes of a section as far as n. What follows a malformed part is as if not there. */
-static void fill(struct debug_section *section, uint64_t n)
+static void debug_file_fill(struct debug_section *section, uint64_t n)
 {
 	section->unpacked = decompressor_fill(section->unpacking, n);
 	if (section->unpacked < n) {
@@ -170,7 +170,7 @@ static int unpack(struct debug_file *file, struct debug_section *section)
 			      section->bytes, section->size, &section->unpacking)
 		    : byte_source_read(source, section->offset, section->bytes, section->size);
 	if (r >= 0 && section->relocations && section->unpacking)
-		fill(section, section->size);
+		debug_file_fill(section, section->size);
 	if (r >= 0 && section->relocations)
 		r = relocate(&file->elf, section->relocations, &file->values, section->bytes,
 			section->size);
@@ -189,7 +189,7 @@ static bool contains(
 	if (offset > section->size || n > section->size - offset)
 		return false;
 	if (section->unpacking && offset + n > section->unpacked)
-		fill(section, offset + n);
+		debug_file_fill(section, offset + n);
 	return n <= section->size && offset <= section->size - n;
 }
 

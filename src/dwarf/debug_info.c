@@ -75,7 +75,7 @@ static void tables_free(struct debug_info *info, struct tables *tables)
 	free(tables);
 }
 
-static void drop(struct debug_info *info, struct tables *tables)
+static void debug_info_drop(struct debug_info *info, struct tables *tables)
 {
 	info->stats.bytes -= tables->bytes;
 	map_remove(&info->by_unit, tables->unit->offset);
@@ -99,7 +99,7 @@ static void limit(struct debug_info *info, const struct tables *used)
 		if (!oldest)
 			return;
 		info->stats.units_dropped++;
-		drop(info, oldest);
+		debug_info_drop(info, oldest);
 	}
 }
 
@@ -157,11 +157,12 @@ static struct tables *loaded(struct debug_info *info, const struct debug_unit *u
 		return NULL;
 	if (has_code(tables, vaddr))
 		return tables;
-	drop(info, tables);
+	debug_info_drop(info, tables);
 	return NULL;
 }
 
-static struct tables *load(struct debug_info *info, struct debug_unit *unit, uint64_t vaddr)
+static struct tables *debug_info_load(
+	struct debug_info *info, struct debug_unit *unit, uint64_t vaddr)
 {
 	bool part = unit->parts < PARTS_MAX && info->expected <= PARTS_MAX;
 	struct tables *tables = info->last;
@@ -506,7 +507,7 @@ static struct tables *tables_of(struct debug_info *info, uint64_t vaddr)
 		return info->last;
 	info->last_to = 0;
 	unit = unit_index_find(&info->index, vaddr);
-	tables = unit ? load(info, unit, vaddr) : NULL;
+	tables = unit ? debug_info_load(info, unit, vaddr) : NULL;
 	if (tables) {
 		info->last_from = vaddr;
 		info->last_to = info->index.end;

@@ -70,7 +70,7 @@ static void fail(struct machine *m, int error)
 	m->error = m->error ?: error;
 }
 
-static void push(struct machine *m, uint64_t value)
+static void expression_push(struct machine *m, uint64_t value)
 {
 	if (m->n == STACK_MAX)
 		fail(m, -EBADMSG);
@@ -78,7 +78,7 @@ static void push(struct machine *m, uint64_t value)
 		m->stack[m->n++] = value;
 }
 
-static uint64_t pop(struct machine *m)
+static uint64_t expression_pop(struct machine *m)
 {
 	if (m->n)
 		return m->stack[--m->n];
@@ -101,18 +101,18 @@ static void push_register(struct machine *m, uint64_t number, int64_t offset)
 		fail(m, -ENODATA);
 		return;
 	}
-	push(m, m->input->registers[number] + (uint64_t)offset);
+	expression_push(m, m->input->registers[number] + (uint64_t)offset);
 }
 
 static void deref(struct machine *m, size_t size)
 {
-	uint64_t value = 0, address = pop(m);
+	uint64_t value = 0, address = expression_pop(m);
 
 	if (!size || size > 8)
 		fail(m, -EBADMSG);
 	else if (!m->error && !m->input->read(m->input->ctx, address, size, &value))
 		fail(m, -ENODATA);
-	push(m, value);
+	expression_push(m, value);
 }
 
 static void jump(struct machine *m, bool taken)
@@ -129,14 +129,14 @@ static void jump(struct machine *m, bool taken)
 
 static void divide(struct machine *m, bool modulo)
 {
-	uint64_t b = pop(m), a = pop(m);
+	uint64_t b = expression_pop(m), a = expression_pop(m);
 
 	if (!b)
 		fail(m, -EBADMSG);
 	else if (modulo)
-		push(m, a % b);
+		expression_push(m, a % b);
 	else
-		push(m, (int64_t)b == -1 ? -a : (uint64_t)((int64_t)a / (int64_t)b));
+		expression_push(m, (int64_t)b == -1 ? -a : (uint64_t)((int64_t)a / (int64_t)b));
 }
 
 static uint64_t shift(uint8_t op, uint64_t a, uint64_t b)
@@ -150,73 +150,73 @@ static uint64_t shift(uint8_t op, uint64_t a, uint64_t b)
 
 static void binary(struct machine *m, uint8_t op)
 {
-	uint64_t b = pop(m), a = pop(m);
+	uint64_t b = expression_pop(m), a = expression_pop(m);
 	int64_t y = (int64_t)b, x = (int64_t)a;
 
 	switch (op) {
 	case DW_OP_and:
-		push(m, a & b);
+		expression_push(m, a & b);
 		break;
 	case DW_OP_minus:
-		push(m, a - b);
+		expression_push(m, a - b);
 		break;
 	case DW_OP_mul:
-		push(m, a * b);
+		expression_push(m, a * b);
 		break;
 	case DW_OP_or:
-		push(m, a | b);
+		expression_push(m, a | b);
 		break;
 	case DW_OP_plus:
-		push(m, a + b);
+		expression_push(m, a + b);
 		break;
 	case DW_OP_xor:
-		push(m, a ^ b);
+		expression_push(m, a ^ b);
 		break;
 	case DW_OP_eq:
-		push(m, x == y);
+		expression_push(m, x == y);
 		break;
 	case DW_OP_ge:
-		push(m, x >= y);
+		expression_push(m, x >= y);
 		break;
 	case DW_OP_gt:
-		push(m, x > y);
+		expression_push(m, x > y);
 		break;
 	case DW_OP_le:
-		push(m, x <= y);
+		expression_push(m, x <= y);
 		break;
 	case DW_OP_lt:
-		push(m, x < y);
+		expression_push(m, x < y);
 		break;
 	case DW_OP_ne:
-		push(m, x != y);
+		expression_push(m, x != y);
 		break;
 	default:
-		push(m, shift(op, a, b));
+		expression_push(m, shift(op, a, b));
 	}
 }
 
 static void rotate(struct machine *m)
 {
-	uint64_t a = pop(m), b = pop(m), c = pop(m);
+	uint64_t a = expression_pop(m), b = expression_pop(m), c = expression_pop(m);
 
-	push(m, a);
-	push(m, c);
-	push(m, b);
+	expression_push(m, a);
+	expression_push(m, c);
+	expression_push(m, b);
 }
 
 static void swap_top(struct machine *m)
 {
-	uint64_t a = pop(m), b = pop(m);
+	uint64_t a = expression_pop(m), b = expression_pop(m);
 
-	push(m, a);
-	push(m, b);
+	expression_push(m, a);
+	expression_push(m, b);
 }
 
 static void absolute(struct machine *m)
 {
-	uint64_t a = pop(m);
+	uint64_t a = expression_pop(m);
 
-	push(m, (int64_t)a < 0 ? -a : a);
+	expression_push(m, (int64_t)a < 0 ? -a : a);
 }
 
 /* Operations that push a constant. False: op is another one. */
@@ -228,17 +228,17 @@ static bool push_constant(struct machine *m, uint8_t op)
 		size_t size = 1U << (op - DW_OP_const1u) / 2;
 
 		if ((op - DW_OP_const1u) % 2)
-			push(m, (uint64_t)cursor_signed(c, size));
+			expression_push(m, (uint64_t)cursor_signed(c, size));
 		else
-			push(m, cursor_number(c, size));
+			expression_push(m, cursor_number(c, size));
 	} else if (op >= DW_OP_lit0 && op <= DW_OP_lit31) {
-		push(m, op - DW_OP_lit0);
+		expression_push(m, op - DW_OP_lit0);
 	} else if (op == DW_OP_addr) {
-		push(m, cursor_number(c, 8));
+		expression_push(m, cursor_number(c, 8));
 	} else if (op == DW_OP_constu) {
-		push(m, cursor_uleb(c));
+		expression_push(m, cursor_uleb(c));
 	} else if (op == DW_OP_consts) {
-		push(m, (uint64_t)cursor_sleb(c));
+		expression_push(m, (uint64_t)cursor_sleb(c));
 	} else {
 		return false;
 	}
@@ -263,16 +263,16 @@ static bool rearrange(struct machine *m, uint8_t op)
 {
 	switch (op) {
 	case DW_OP_dup:
-		push(m, peek(m, 0));
+		expression_push(m, peek(m, 0));
 		return true;
 	case DW_OP_drop:
-		pop(m);
+		expression_pop(m);
 		return true;
 	case DW_OP_over:
-		push(m, peek(m, 1));
+		expression_push(m, peek(m, 1));
 		return true;
 	case DW_OP_pick:
-		push(m, peek(m, cursor_u8(&m->c)));
+		expression_push(m, peek(m, cursor_u8(&m->c)));
 		return true;
 	case DW_OP_swap:
 		swap_top(m);
@@ -299,20 +299,20 @@ static bool unary(struct machine *m, uint8_t op)
 		absolute(m);
 		return true;
 	case DW_OP_neg:
-		push(m, -pop(m));
+		expression_push(m, -expression_pop(m));
 		return true;
 	case DW_OP_not:
-		push(m, ~pop(m));
+		expression_push(m, ~expression_pop(m));
 		return true;
 	case DW_OP_plus_uconst:
-		push(m, pop(m) + cursor_uleb(&m->c));
+		expression_push(m, expression_pop(m) + cursor_uleb(&m->c));
 		return true;
 	default:
 		return false;
 	}
 }
 
-static void step(struct machine *m, uint8_t op)
+static void expression_step(struct machine *m, uint8_t op)
 {
 	if (push_constant(m, op) || push_based(m, op) || rearrange(m, op) || unary(m, op))
 		return;
@@ -342,7 +342,7 @@ static void step(struct machine *m, uint8_t op)
 		jump(m, true);
 		break;
 	case DW_OP_bra:
-		jump(m, pop(m) != 0);
+		jump(m, expression_pop(m) != 0);
 		break;
 	case DW_OP_nop:
 		break;
@@ -357,13 +357,13 @@ int expression_evaluate(const uint8_t *bytes, size_t n, const uint64_t *first,
 	struct machine m = {.input = input, .start = bytes, .c = {.at = bytes, .end = bytes + n}};
 
 	if (first)
-		push(&m, *first);
+		expression_push(&m, *first);
 	for (int steps = 0; !m.error && m.c.at < m.c.end; steps++) {
-		step(&m, cursor_u8(&m.c));
+		expression_step(&m, cursor_u8(&m.c));
 		if (m.c.failed || steps > STEPS_MAX)
 			fail(&m, -EBADMSG);
 	}
 	if (!m.error)
-		*ret_value = pop(&m);
+		*ret_value = expression_pop(&m);
 	return m.error;
 }

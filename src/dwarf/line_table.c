@@ -460,7 +460,7 @@ static bool same_line(const struct line_row *a, const struct line_row *b)
 }
 
 /* Appends a row to those of other sequences. */
-static size_t append(struct line_row *rows, size_t n, const struct line_row *row)
+static size_t line_table_append(struct line_row *rows, size_t n, const struct line_row *row)
 {
 	if (n && rows[n - 1].start == row->start)
 		n--;
@@ -484,7 +484,7 @@ static size_t append_sequence(
 		if (start > UINT32_MAX || (n && start < rows[n - 1].start))
 			continue;
 		row.start = (uint32_t)start;
-		n = append(rows, n, &row);
+		n = line_table_append(rows, n, &row);
 	}
 	return n;
 }
@@ -509,7 +509,7 @@ static int join_sequences(struct program *p)
 }
 
 /* Rows in the order of addresses, relative to the first. */
-static int finish(struct program *p)
+static int line_table_finish(struct program *p)
 {
 	struct line_table *t = p->table;
 	int r = 0;
@@ -585,7 +585,7 @@ static int read_program(struct program *p)
 		r = run(p);
 	if (p->only && !take_only(p))
 		return -EAGAIN;
-	return r == -ENOMEM ? r : finish(p);
+	return r == -ENOMEM ? r : line_table_finish(p);
 }
 
 int line_table_read(
@@ -644,7 +644,7 @@ const struct line_row *line_table_find(struct line_table *table, uint64_t addres
 	return row->file == LINE_NO_FILE ? NULL : row;
 }
 
-static void join(struct buf *path, const char *directory)
+static void line_table_join(struct buf *path, const char *directory)
 {
 	char *rest _cleanup_free_ = buf_take(path);
 
@@ -672,12 +672,12 @@ bool line_table_path(const struct line_table *table, const struct debug_unit *un
 	if (file->directory < table->directories.n &&
 		debug_unit_string(
 			unit, &table->directories.at[file->directory], alt, DEBUG_LINE, &directory))
-		join(path, buf_text(&directory));
+		line_table_join(path, buf_text(&directory));
 	if (buf_text(path)[0] == '/')
 		return true;
 	buf_reset(&directory);
 	if (debug_unit_string(unit, &unit->directory, alt, DEBUG_INFO, &directory))
-		join(path, buf_text(&directory));
+		line_table_join(path, buf_text(&directory));
 	return true;
 }
 

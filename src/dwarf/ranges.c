@@ -13,7 +13,7 @@ static uint64_t highest(const struct debug_unit *unit)
 	return unit->address_size == 4 ? UINT32_MAX : UINT64_MAX;
 }
 
-static int add(
+static int ranges_add(
 	struct debug_ranges *ranges, const struct debug_unit *unit, uint64_t start, uint64_t end)
 {
 	if (!start || start >= end || start >= highest(unit) - 1)
@@ -58,7 +58,7 @@ static int read_pairs(const struct debug_unit *unit, uint64_t offset, struct deb
 		if (low == highest(unit))
 			base = high;
 		else if (low < high)
-			r = add(ranges, unit, base + low, base + high);
+			r = ranges_add(ranges, unit, base + low, base + high);
 		offset = debug_reader_offset(&reader);
 	}
 	return r;
@@ -131,7 +131,7 @@ static int take_entry(struct list *list, struct debug_reader *reader)
 	}
 	if (c->failed)
 		return 0;
-	return add(list->ranges, unit, a, b) < 0 ? -ENOMEM : 1;
+	return ranges_add(list->ranges, unit, a, b) < 0 ? -ENOMEM : 1;
 }
 
 /* A cursor that has the next entry. False at the end of the section. */
@@ -187,5 +187,5 @@ int debug_ranges_read(const struct debug_unit *unit, const struct debug_extent *
 		high = low + extent->high.u;
 	else if (!debug_unit_address(unit, &extent->high, &high))
 		return 0;
-	return add(ranges, unit, low, high);
+	return ranges_add(ranges, unit, low, high);
 }

@@ -30,7 +30,7 @@ static unsigned size_of(uint16_t machine, uint32_t type)
 }
 
 /* The value as the supplements define it: S + A. If the record has no addend, the bytes have it. */
-static void apply(
+static void relocate_apply(
 	const struct relocation *r, bool has_addend, unsigned size, uint64_t value, uint8_t *bytes)
 {
 	uint64_t old = 0;
@@ -104,7 +104,7 @@ int relocate(const struct elf *elf, const struct elf_section *relocations,
 
 			if (width && one.symbol < values->list.n && n >= width &&
 				one.offset <= n - width)
-				apply(&one, has_addend, width, values->list.at[one.symbol],
+				relocate_apply(&one, has_addend, width, values->list.at[one.symbol],
 					bytes + one.offset);
 		}
 	}

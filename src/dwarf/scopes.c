@@ -39,8 +39,8 @@ static uint16_t clip16(uint64_t n)
 	return n > UINT16_MAX ? UINT16_MAX : (uint16_t)n;
 }
 
-static void set(struct walk *w, struct scope *scope, struct debug_extent *extent, unsigned name,
-	const struct debug_value *v)
+static void scopes_set(struct walk *w, struct scope *scope, struct debug_extent *extent,
+	unsigned name, const struct debug_value *v)
 {
 	switch (name) {
 	case DW_AT_sibling:
@@ -137,7 +137,7 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 		}
 		if (!debug_value_take(w->unit, &w->reader, &a->form, a->implicit, &value))
 			return -EBADMSG;
-		set(w, &scope, &extent, a->name, &value);
+		scopes_set(w, &scope, &extent, a->name, &value);
 		naming_take(&naming, a->name, &value);
 	}
 	name = naming_value(&naming);
@@ -303,7 +303,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* From an address on, a function is the innermost. */
-static int put(struct scope_table *t, uint64_t address, uint32_t scope)
+static int scopes_put(struct scope_table *t, uint64_t address, uint32_t scope)
 {
 	uint64_t start = address - t->base;
 	size_t n = t->starts.n;
@@ -331,7 +331,8 @@ static int end_pieces(struct scope_table *t, struct open_pieces *open, uint64_t 
 
 		while (open->stack.n && open->stack.at[open->stack.n - 1]->end <= end)
 			open->stack.n--;
-		r = put(t, end, open->stack.n ? open->stack.at[open->stack.n - 1]->scope : 0);
+		r = scopes_put(
+			t, end, open->stack.n ? open->stack.at[open->stack.n - 1]->scope : 0);
 	}
 	return r;
 }
@@ -358,7 +359,7 @@ static int flatten(struct walk *w)
 	vec_each (&w->pieces, piece) {
 		r = end_pieces(w->table, &open, piece->start);
 		if (r >= 0)
-			r = put(w->table, piece->start, piece->scope);
+			r = scopes_put(w->table, piece->start, piece->scope);
 		if (r >= 0)
 			r = vec_push(&open.stack, piece);
 		if (r < 0)

@@ -79,7 +79,7 @@ void unit_index_done(struct unit_index *index)
 /* ---- units ---- */
 
 /* Adds a unit whose header was read. */
-static struct debug_unit *keep(struct unit_index *index, const struct debug_unit *unit)
+static struct debug_unit *unit_index_keep(struct unit_index *index, const struct debug_unit *unit)
 {
 	struct debug_unit *kept;
 
@@ -106,7 +106,7 @@ static struct debug_unit *unit_with_header(struct unit_index *index, uint64_t of
 		return (struct debug_unit *)(uintptr_t)*known;
 	if (debug_unit_header(index->file, offset, &unit) < 0)
 		return NULL;
-	return keep(index, &unit);
+	return unit_index_keep(index, &unit);
 }
 
 static bool read_root(struct unit_index *index, struct debug_unit *unit)
@@ -139,7 +139,7 @@ static void list_units(struct unit_index *index)
 			unit = (struct debug_unit *)(uintptr_t)*known;
 		} else {
 			r = debug_unit_header(index->file, offset, &header);
-			unit = r < 0 ? NULL : keep(index, &header);
+			unit = r < 0 ? NULL : unit_index_keep(index, &header);
 		}
 		unknown += r == -EOPNOTSUPP;
 		if ((r < 0 && r != -EOPNOTSUPP) || unknown > UNKNOWN_UNITS_MAX)
@@ -184,7 +184,7 @@ static int by_start(const void *a, const void *b)
 	return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
-static int put(struct unit_starts *starts, uint64_t start, uint64_t unit)
+static int unit_index_put(struct unit_starts *starts, uint64_t start, uint64_t unit)
 {
 	size_t n = starts->list.n;
 
@@ -221,15 +221,15 @@ static void sort_pieces(struct pieces *pieces, struct unit_starts *starts)
 	sort_list(pieces);
 	vec_each (&pieces->list, piece) {
 		if (piece->start > end && starts->list.n)
-			r = put(starts, end, NO_UNIT);
+			r = unit_index_put(starts, end, NO_UNIT);
 		if (r >= 0 && !is_copy(pieces, piece))
-			r = put(starts, piece->start, piece->unit);
+			r = unit_index_put(starts, piece->start, piece->unit);
 		if (r < 0)
 			break;
 		end = MAX(end, piece->end);
 	}
 	if (r >= 0 && starts->list.n)
-		r = put(starts, end, NO_UNIT);
+		r = unit_index_put(starts, end, NO_UNIT);
 	if (r < 0)
 		vec_done(&starts->list);
 	vec_done(&pieces->list);

@@ -4,7 +4,7 @@
 enum { SLICES = 8, READ_BYTES = 64 << 10 };
 
 /* table[0] advances the sum by one byte, table[k] by that byte followed by k zero bytes. */
-static void fill(uint32_t table[SLICES][256])
+static void crc32_fill(uint32_t table[SLICES][256])
 {
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t sum = i;
@@ -18,7 +18,8 @@ static void fill(uint32_t table[SLICES][256])
 			table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];
 }
 
-static uint32_t add(const uint32_t table[SLICES][256], uint32_t sum, const uint8_t *p, size_t n)
+static uint32_t crc32_add(
+	const uint32_t table[SLICES][256], uint32_t sum, const uint8_t *p, size_t n)
 {
 	for (; n >= SLICES; n -= SLICES, p += SLICES) {
 		sum ^= (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
@@ -39,14 +40,14 @@ int crc32_of(const struct byte_source *source, uint32_t *ret_sum)
 
 	if (!block)
 		return base_oom();
-	fill(table);
+	crc32_fill(table);
 	for (uint64_t at = 0; at < source->size; at += READ_BYTES) {
 		size_t n = MIN((uint64_t)READ_BYTES, source->size - at);
 		int r = byte_source_read(source, at, block, n);
 
 		if (r < 0)
 			return r;
-		sum = add(table, sum, block, n);
+		sum = crc32_add(table, sum, block, n);
 	}
 	*ret_sum = ~sum;
 	return 0;

@@ -39,7 +39,7 @@ static void shorten(struct buf *b, size_t n)
 		b->data[n] = '\0';
 }
 
-static bool take(struct reader *r, const char *text)
+static bool demangle_d_take(struct reader *r, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -100,13 +100,13 @@ static bool at_convention(const struct reader *r)
 static void take_modifiers(struct reader *r, struct buf *text)
 {
 	for (;;) {
-		if (take(r, "x"))
+		if (demangle_d_take(r, "x"))
 			buf_str(text, " const");
-		else if (take(r, "y"))
+		else if (demangle_d_take(r, "y"))
 			buf_str(text, " immutable");
-		else if (take(r, "O"))
+		else if (demangle_d_take(r, "O"))
 			buf_str(text, " shared");
-		else if (take(r, "Ng"))
+		else if (demangle_d_take(r, "Ng"))
 			buf_str(text, " inout");
 		else
 			return;
@@ -146,7 +146,7 @@ static void take_parameter(struct reader *r)
 	for (bool more = true; more;) {
 		more = false;
 		for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
-			if (!take(r, classes[i][0]))
+			if (!demangle_d_take(r, classes[i][0]))
 				continue;
 			buf_str(r->out, classes[i][1]);
 			more = true;
@@ -160,15 +160,15 @@ static void take_parameters(struct reader *r)
 {
 	buf_char(r->out, '(');
 	for (size_t n = 0; !r->failed; n++) {
-		if (take(r, "Z"))
+		if (demangle_d_take(r, "Z"))
 			break;
-		if (take(r, "X")) { /* the last one is any number of them */
+		if (demangle_d_take(r, "X")) { /* the last one is any number of them */
 			buf_str(r->out, "...");
 			break;
 		}
 		if (n)
 			buf_str(r->out, ", ");
-		if (take(r, "Y")) {
+		if (demangle_d_take(r, "Y")) {
 			buf_str(r->out, "...");
 			break;
 		}
@@ -378,21 +378,21 @@ static void take_type(struct reader *r)
 		return;
 	}
 	basic = basic_type(*r->at);
-	if (take(r, "x"))
+	if (demangle_d_take(r, "x"))
 		take_within(r, "const(");
-	else if (take(r, "y"))
+	else if (demangle_d_take(r, "y"))
 		take_within(r, "immutable(");
-	else if (take(r, "O"))
+	else if (demangle_d_take(r, "O"))
 		take_within(r, "shared(");
-	else if (take(r, "Ng"))
+	else if (demangle_d_take(r, "Ng"))
 		take_within(r, "inout(");
-	else if (take(r, "Nh"))
+	else if (demangle_d_take(r, "Nh"))
 		take_within(r, "__vector(");
-	else if (take(r, "Nn"))
+	else if (demangle_d_take(r, "Nn"))
 		buf_str(r->out, "typeof(*null)");
-	else if (take(r, "zi"))
+	else if (demangle_d_take(r, "zi"))
 		buf_str(r->out, "cent");
-	else if (take(r, "zk"))
+	else if (demangle_d_take(r, "zk"))
 		buf_str(r->out, "ucent");
 	else if (*r->at == 'Q')
 		take_reference(r);
@@ -441,15 +441,15 @@ static void take_integer(struct reader *r, char type)
 /* "NAN", or "N18P-3": hexadecimal digits and an exponent; N: negative. */
 static void take_real(struct reader *r)
 {
-	if (take(r, "NAN")) {
+	if (demangle_d_take(r, "NAN")) {
 		buf_str(r->out, "NaN");
 		return;
 	}
-	if (take(r, "INF") || take(r, "NINF")) {
+	if (demangle_d_take(r, "INF") || demangle_d_take(r, "NINF")) {
 		buf_str(r->out, r->at[-4] == 'N' ? "-Inf" : "Inf");
 		return;
 	}
-	if (take(r, "N"))
+	if (demangle_d_take(r, "N"))
 		buf_char(r->out, '-');
 	if (!isxdigit((unsigned char)*r->at)) {
 		fail(r);
@@ -458,12 +458,12 @@ static void take_real(struct reader *r)
 	buf_printf(r->out, "0x%c.", *r->at++);
 	while (isxdigit((unsigned char)*r->at))
 		buf_char(r->out, *r->at++);
-	if (!take(r, "P")) {
+	if (!demangle_d_take(r, "P")) {
 		fail(r);
 		return;
 	}
 	buf_char(r->out, 'p');
-	if (take(r, "N"))
+	if (demangle_d_take(r, "N"))
 		buf_char(r->out, '-');
 	buf_u64(r->out, take_number(r));
 }
@@ -494,7 +494,7 @@ static void take_string(struct reader *r)
 	char kind = *r->at++;
 	uint64_t n = take_number(r);
 
-	if (!take(r, "_"))
+	if (!demangle_d_take(r, "_"))
 		fail(r);
 	buf_char(r->out, '"');
 	for (; n && !r->failed; n--) {
@@ -537,32 +537,32 @@ static void take_value(struct reader *r, char type, const char *name)
 		r->depth--;
 		return;
 	}
-	if (take(r, "n")) {
+	if (demangle_d_take(r, "n")) {
 		buf_str(r->out, "null");
-	} else if (take(r, "N")) {
+	} else if (demangle_d_take(r, "N")) {
 		buf_char(r->out, '-');
 		take_integer(r, type);
-	} else if (take(r, "i") || isdigit((unsigned char)*r->at)) {
+	} else if (demangle_d_take(r, "i") || isdigit((unsigned char)*r->at)) {
 		take_integer(r, type);
-	} else if (take(r, "e")) {
+	} else if (demangle_d_take(r, "e")) {
 		take_real(r);
-	} else if (take(r, "c")) {
+	} else if (demangle_d_take(r, "c")) {
 		take_real(r);
 		buf_char(r->out, '+');
-		if (!take(r, "c"))
+		if (!demangle_d_take(r, "c"))
 			fail(r);
 		take_real(r);
 		buf_char(r->out, 'i');
 	} else if (*r->at == 'a' || *r->at == 'w' || *r->at == 'd') {
 		take_string(r);
-	} else if (take(r, "A")) {
+	} else if (demangle_d_take(r, "A")) {
 		buf_char(r->out, '[');
 		take_values(r, ']', type == 'H');
-	} else if (take(r, "S")) {
+	} else if (demangle_d_take(r, "S")) {
 		buf_str(r->out, name ?: "");
 		buf_char(r->out, '(');
 		take_values(r, ')', false);
-	} else if (take(r, "f_D")) {
+	} else if (demangle_d_take(r, "f_D")) {
 		take_qualified(r, true);
 		take_type(r);
 	} else {
@@ -601,12 +601,12 @@ static void take_symbol_argument(struct reader *r)
 	struct buf type _cleanup_(buf_done) = {0};
 	struct buf *out = r->out;
 
-	if (!take(r, "_D")) {
+	if (!demangle_d_take(r, "_D")) {
 		take_qualified(r, false);
 		return;
 	}
 	take_qualified(r, true);
-	if (take(r, "Z"))
+	if (demangle_d_take(r, "Z"))
 		return;
 	r->out = &type;
 	take_type(r);
@@ -615,19 +615,19 @@ static void take_symbol_argument(struct reader *r)
 
 static void take_arguments(struct reader *r)
 {
-	for (size_t n = 0; !r->failed && !take(r, "Z"); n++) {
+	for (size_t n = 0; !r->failed && !demangle_d_take(r, "Z"); n++) {
 		uint64_t bytes;
 
 		if (n)
 			buf_str(r->out, ", ");
-		take(r, "H"); /* of a specialized parameter */
-		if (take(r, "T")) {
+		demangle_d_take(r, "H"); /* of a specialized parameter */
+		if (demangle_d_take(r, "T")) {
 			take_type(r);
-		} else if (take(r, "V")) {
+		} else if (demangle_d_take(r, "V")) {
 			take_value_argument(r);
-		} else if (take(r, "S")) {
+		} else if (demangle_d_take(r, "S")) {
 			take_symbol_argument(r);
-		} else if (take(r, "X")) {
+		} else if (demangle_d_take(r, "X")) {
 			bytes = take_number(r);
 			if (strnlen(r->at, bytes) < bytes)
 				fail(r);
@@ -694,7 +694,7 @@ static void take_identifier(struct reader *r, size_t start)
 		} else {
 			fail(r);
 		}
-	} else if (take(r, "__T") || take(r, "__U")) {
+	} else if (demangle_d_take(r, "__T") || demangle_d_take(r, "__U")) {
 		take_identifier(r, start);
 		buf_str(r->out, "!(");
 		take_arguments(r);
@@ -712,7 +712,7 @@ static void take_own_parameters(struct reader *r, bool show_modifiers)
 	const char *at = r->at;
 	size_t n = r->out->len;
 
-	if (take(r, "M"))
+	if (demangle_d_take(r, "M"))
 		take_modifiers(r, &modifiers);
 	take_convention(r);
 	take_attributes(r, &attributes);
@@ -760,9 +760,9 @@ bool demangle_d(const char *mangled, bool parameters, struct buf *ret_text)
 		return false;
 	take_qualified(&r, true);
 	r.out = &type;
-	if (take(&r, "M")) /* a method whose type was in the name before */
+	if (demangle_d_take(&r, "M")) /* a method whose type was in the name before */
 		take_modifiers(&r, &type);
-	if (!take(&r, "Z"))
+	if (!demangle_d_take(&r, "Z"))
 		take_type(&r);
 	if (r.failed || *r.at || buf_failed(&name) || buf_failed(&type))
 		return false;

@@ -25,7 +25,7 @@ struct search {
 	struct suggest near;
 	char best[BEST_MAX];
 	elf_symbol_fn *compare;
-	struct buf base, clone;     /* of the name, see split() */
+	struct buf base, clone;     /* of the name, see function_split() */
 	struct match exact, clones; /* clones: that replace the whole function */
 	struct buf text, text_clone, plain;
 };
@@ -77,7 +77,7 @@ static void cut(struct buf *text, size_t len)
  * Takes the suffixes of clones off a name, as this and other tools show them: "f [clone .isra.0]",
  * "f(int) [clone .constprop.0] [clone .isra.0]", "f(int) (.cold)".
  */
-static void split(struct buf *name, struct buf *ret_clone)
+static void function_split(struct buf *name, struct buf *ret_clone)
 {
 	static const char clone[] = " [clone ";
 	char *at = strstr(buf_text(name), clone), *end;
@@ -136,7 +136,7 @@ static void compare_text(struct search *s, uint64_t vaddr, const char *symbol)
 {
 	const char *base = buf_text(&s->base), *clone = buf_text(&s->clone);
 
-	split(&s->text, &s->text_clone);
+	function_split(&s->text, &s->text_clone);
 	if (strcmp(buf_text(&s->text), base) && !is_without_brackets(buf_text(&s->text), base))
 		return;
 	if (!strcmp(buf_text(&s->text_clone), clone))
@@ -254,7 +254,7 @@ static int search(struct search *s, const struct elf *elf)
 
 	if (r == 0) {
 		buf_str(&s->base, s->name);
-		split(&s->base, &s->clone);
+		function_split(&s->base, &s->clone);
 		s->near.word = buf_text(&s->base);
 		r = search_tables(s, elf, compare_demangled);
 		if (!s->exact.is_found)
@@ -281,7 +281,8 @@ bool elf_symbol_address(const struct elf *elf, const char *name, uint64_t *ret_v
 	return true;
 }
 
-static int find(const struct elf *elf, const char *path, const char *name, uint64_t *ret_offset)
+static int function_find(
+	const struct elf *elf, const char *path, const char *name, uint64_t *ret_offset)
 {
 	struct search s = {.name = name};
 	int r = search(&s, elf);
@@ -312,7 +313,7 @@ int elf_function_offset(
 
 	if (r < 0)
 		return r;
-	r = find(&file.elf, file_name, name, ret_offset);
+	r = function_find(&file.elf, file_name, name, ret_offset);
 	elf_file_close(&file);
 	return r;
 }

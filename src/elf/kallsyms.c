@@ -202,7 +202,7 @@ static void finish_region(struct kallsyms *list, struct kallsyms_region *region)
 		region->end = UINT64_MAX;
 }
 
-static int finish(struct kallsyms *list)
+static int kallsyms_finish(struct kallsyms *list)
 {
 	if (list->lines && !list->addresses)
 		return attar_fail(-EACCES,
@@ -218,7 +218,7 @@ static int finish(struct kallsyms *list)
 }
 
 /* Offset 0 of the names is the empty string: no owner, no name. */
-static int start(struct kallsyms *list)
+static int kallsyms_start(struct kallsyms *list)
 {
 	*list = (struct kallsyms){0};
 	buf_char(&list->names, '\0');
@@ -227,20 +227,20 @@ static int start(struct kallsyms *list)
 
 int kallsyms_parse(struct kallsyms *list, const char *text, size_t n)
 {
-	int r = start(list);
+	int r = kallsyms_start(list);
 
 	if (r == 0)
 		r = kallsyms_each_of_text(text, n, add_line, list);
-	return r < 0 ? r : finish(list);
+	return r < 0 ? r : kallsyms_finish(list);
 }
 
 int kallsyms_read(struct kallsyms *list, const char *path)
 {
-	int r = start(list);
+	int r = kallsyms_start(list);
 
 	if (r == 0)
 		r = kallsyms_each(path, add_line, list);
-	return r < 0 ? r : finish(list);
+	return r < 0 ? r : kallsyms_finish(list);
 }
 
 /* The symbol of the region that covers address, or NULL. */

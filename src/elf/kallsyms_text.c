@@ -21,7 +21,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static bool split(const char *p, const char *end, struct kallsyms_line *ret_line)
+static bool kallsyms_text_split(const char *p, const char *end, struct kallsyms_line *ret_line)
 {
 	struct kallsyms_line line = {0};
 	int digit;
@@ -53,7 +53,7 @@ static int each_line(const char *text, size_t n, kallsyms_line_fn *fn, void *ctx
 	int r = 0;
 
 	while (r == 0 && (newline = memchr(p, '\n', (size_t)(end - p)))) {
-		if (split(p, newline, &line))
+		if (kallsyms_text_split(p, newline, &line))
 			r = fn(ctx, &line);
 		p = newline + 1;
 	}
@@ -67,7 +67,7 @@ int kallsyms_each_of_text(const char *text, size_t n, kallsyms_line_fn *fn, void
 	size_t used;
 	int r = each_line(text, n, fn, ctx, &used);
 
-	if (r == 0 && split(text + used, text + n, &line))
+	if (r == 0 && kallsyms_text_split(text + used, text + n, &line))
 		r = fn(ctx, &line);
 	return r;
 }

@@ -21,7 +21,7 @@ static uint64_t header_size(const struct elf *elf)
 	return elf->machine == EM_AARCH64 ? 32 : 16;
 }
 
-static bool find(const struct elf *elf, struct stubs *s)
+static bool plt_find(const struct elf *elf, struct stubs *s)
 {
 	uint64_t relocation;
 
@@ -113,7 +113,7 @@ int plt_add(struct symtab *table, const struct elf *elf)
 	struct stubs s = {0};
 	size_t n;
 
-	if (table->tables == SYMTAB_MAX_TABLES || !find(elf, &s))
+	if (table->tables == SYMTAB_MAX_TABLES || !plt_find(elf, &s))
 		return 0;
 	uses = find_uses(elf, &s, &range, &n);
 	if (!uses)

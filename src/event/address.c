@@ -72,7 +72,7 @@ struct search {
 	bool hidden;
 };
 
-static int compare(void *ctx, const struct kallsyms_line *line)
+static int address_compare(void *ctx, const struct kallsyms_line *line)
 {
 	struct search *s = ctx;
 
@@ -90,7 +90,7 @@ static int find_in_kernel(
 	int r;
 
 	snprintf(path, sizeof(path), "%s/kallsyms", catalog->tracefs.proc);
-	r = kallsyms_each(path, compare, &s);
+	r = kallsyms_each(path, address_compare, &s);
 	if (r < 0)
 		return attar_fail(r, "cannot look up '%s' in %s: %s", CLIP(place->symbol), path,
 			strerror(-r));

@@ -65,7 +65,7 @@ const char *attar_event_attribute(size_t i, const char **ret_value)
 	return attributes[i].name;
 }
 
-static const struct attribute *find(const char *name)
+static const struct attribute *attributes_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
 		if (!strcmp(attributes[i].name, name))
@@ -75,7 +75,7 @@ static const struct attribute *find(const char *name)
 
 bool attribute_is_known(const char *name)
 {
-	return find(name) != NULL;
+	return attributes_find(name) != NULL;
 }
 
 /* ---- errors ---- */
@@ -156,7 +156,7 @@ static int check_value(struct parser *parser, const struct attar_event_option *o
 
 int attribute_check(struct parser *parser, const struct attar_event_option *option)
 {
-	const struct attribute *a = find(option->name);
+	const struct attribute *a = attributes_find(option->name);
 
 	if (!a)
 		return unknown(parser, option);
@@ -172,7 +172,7 @@ int attribute_check(struct parser *parser, const struct attar_event_option *opti
 int attribute_check_repeated(struct parser *parser, const struct attar_event_option *options,
 	size_t n, const struct attar_event_option *new)
 {
-	const struct attribute *a = find(new->name);
+	const struct attribute *a = attributes_find(new->name);
 
 	for (size_t i = 0; i < n && a && !a->repeats; i++)
 		if (!strcmp(options[i].name, new->name))
@@ -208,7 +208,7 @@ const char *attar_event_option_expr(const struct attar_event_option *option, siz
 	CHECK_ARG_OR(option, "option", NULL);
 	CHECK_ARG_OR(ret_name_len, "ret_name_len", NULL);
 
-	const struct attribute *a = find(option->name);
+	const struct attribute *a = attributes_find(option->name);
 	bool is_expr = a && a->value && option->value &&
 		       (!strcmp(a->value, "FIELD") || strstr(a->value, "EXPRESSION"));
 	size_t n = is_expr && *a->value == '[' ? heading_len(option->value) : 0;

@@ -19,7 +19,7 @@ struct search {
 };
 
 /* Returns 1 if this is the function. */
-static int compare(void *ctx, const struct kallsyms_line *line)
+static int kernel_function_compare(void *ctx, const struct kallsyms_line *line)
 {
 	struct search *s = ctx;
 
@@ -53,7 +53,7 @@ bool kernel_has_function(struct attar_catalog *catalog, const char *name, char r
 
 	ret_best[0] = '\0';
 	snprintf(path, sizeof(path), "%s/kallsyms", catalog->tracefs.proc);
-	r = kallsyms_each(path, compare, &s);
+	r = kallsyms_each(path, kernel_function_compare, &s);
 	if (r == 0 && s.any)
 		kallsyms_each(path, suggest, &s);
 	return r != 0 || !s.any;

@@ -32,7 +32,7 @@ void modifier_take_early(struct parser *parser)
 	parser->p = at + n;
 }
 
-static size_t count(const char *letters, char c)
+static size_t modifier_count(const char *letters, char c)
 {
 	size_t n = 0;
 
@@ -44,8 +44,9 @@ static size_t count(const char *letters, char c)
 /* Naming a privilege level excludes the levels of its kind that are not named. */
 static void levels(struct attar_event_spec *spec, const char *letters)
 {
-	bool u = count(letters, 'u'), k = count(letters, 'k'), h = count(letters, 'h');
-	bool guest = count(letters, 'G'), host = count(letters, 'H');
+	bool u = modifier_count(letters, 'u'), k = modifier_count(letters, 'k'),
+	     h = modifier_count(letters, 'h');
+	bool guest = modifier_count(letters, 'G'), host = modifier_count(letters, 'H');
 
 	if (u || k || h) {
 		spec->exclude_user = !u;
@@ -71,16 +72,16 @@ int modifier_apply(struct list *list, struct attar_event_spec *spec, struct lett
 	snprintf(letters, sizeof(letters), "%.*s%.*s", (int)own.n, own.at, (int)of_group.n,
 		of_group.at);
 	levels(spec, letters);
-	if (count(letters, 'p') > 3)
+	if (modifier_count(letters, 'p') > 3)
 		return attar_fail(
 			-EINVAL, "more than three p modifiers: ppp is the highest precision");
-	spec->precise_ip = MAX(spec->precise_ip, (uint8_t)count(letters, 'p'));
-	spec->precise_max |= count(letters, 'P') > 0;
-	spec->exclude_idle |= count(letters, 'I') > 0;
-	spec->sample_read |= count(letters, 'S') > 0;
-	spec->pinned |= count(letters, 'D') > 0;
-	spec->exclusive |= count(letters, 'e') > 0;
-	spec->weak_group |= count(letters, 'W') > 0;
+	spec->precise_ip = MAX(spec->precise_ip, (uint8_t)modifier_count(letters, 'p'));
+	spec->precise_max |= modifier_count(letters, 'P') > 0;
+	spec->exclude_idle |= modifier_count(letters, 'I') > 0;
+	spec->sample_read |= modifier_count(letters, 'S') > 0;
+	spec->pinned |= modifier_count(letters, 'D') > 0;
+	spec->exclusive |= modifier_count(letters, 'e') > 0;
+	spec->weak_group |= modifier_count(letters, 'W') > 0;
 	if (own.named)
 		return 0;
 	n = strlen(spec->name);

@@ -24,7 +24,7 @@
 
 LIBRARY_FUNCTIONS(pfm, FUNCTIONS);
 
-static bool load(struct pfm *ret_pfm)
+static bool pfm_load(struct pfm *ret_pfm)
 {
 	int r = library_load("libpfm.so.4", pfm_names, ARRAY_SIZE(pfm_names), ret_pfm);
 
@@ -33,7 +33,7 @@ static bool load(struct pfm *ret_pfm)
 	return r == 0 && ret_pfm->initialize() == PFM_SUCCESS;
 }
 
-static int add(struct parser *parser, const char *text, const struct perf_event_attr *attr)
+static int pfm_add(struct parser *parser, const char *text, const struct perf_event_attr *attr)
 {
 	struct attar_event_spec *spec;
 	int r = parser_add(parser, ATTAR_EVENT_RAW, &spec);
@@ -65,7 +65,7 @@ int pfm_parse(struct parser *parser, const char *word)
 
 	if (!text)
 		return base_oom();
-	if (!load(&pfm))
+	if (!pfm_load(&pfm))
 		return 0;
 	r = pfm.encode(text, PFM_PLM0 | PFM_PLM3 | PFM_PLMH, PFM_OS_PERF_EVENT, &arg);
 	if (r == PFM_ERR_NOTFOUND || r == PFM_ERR_NOTSUPP || r == PFM_ERR_NOINIT)
@@ -74,7 +74,7 @@ int pfm_parse(struct parser *parser, const char *word)
 		return parser_fail(parser, word, -EINVAL, "libpfm4 cannot encode '%s': %s",
 			CLIP(text), pfm.message(r));
 	parser->p = word + n;
-	return add(parser, text, &attr);
+	return pfm_add(parser, text, &attr);
 }
 
 static int events_of(const struct pfm *pfm, const pfm_pmu_info_t *pmu, pfm_event_fn *fn, void *ctx)
@@ -95,7 +95,7 @@ int pfm_events(pfm_event_fn *fn, void *ctx)
 	struct pfm pfm;
 	int r = 0;
 
-	if (!load(&pfm))
+	if (!pfm_load(&pfm))
 		return 0;
 	for (int i = 0; i < PFM_PMU_MAX && r == 0; i++) {
 		pfm_pmu_info_t pmu = {.size = sizeof(pmu)};

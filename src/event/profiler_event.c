@@ -29,7 +29,7 @@ static char *take_argument(struct list *list, const char **p)
 	return list_own(list, buf_take(&b));
 }
 
-static int split(struct list *list, const char *line, struct attar_event_spec *spec)
+static int profiler_event_split(struct list *list, const char *line, struct attar_event_spec *spec)
 {
 	argument_list arguments = {0};
 	int r = 0;
@@ -55,7 +55,8 @@ static int split(struct list *list, const char *line, struct attar_event_spec *s
 	return list_own(list, arguments.at) ? 0 : base_oom();
 }
 
-static int add(struct parser *parser, const char *name, const char *end, const struct parts *parts)
+static int profiler_event_add(
+	struct parser *parser, const char *name, const char *end, const struct parts *parts)
 {
 	struct attar_event_spec *spec;
 	int r = parser_add(parser, ATTAR_EVENT_PROFILER, &spec);
@@ -68,7 +69,7 @@ static int add(struct parser *parser, const char *name, const char *end, const s
 	spec->name = list_text(parser->list, parser->event, (size_t)(end - parser->event));
 	if (!spec->name)
 		return base_oom();
-	r = split(parser->list, parts->filter, spec);
+	r = profiler_event_split(parser->list, parts->filter, spec);
 	if (r == 0)
 		r = parts_apply(parser, parts);
 	spec->filter = NULL;
@@ -110,7 +111,7 @@ int profiler_event_parse(struct parser *parser, const char *word)
 		parser->p = word + n;
 		r = parts_parse(parser, true, &parts);
 		if (r == 0)
-			r = add(parser, *p, word + n, &parts);
+			r = profiler_event_add(parser, *p, word + n, &parts);
 		return r < 0 ? r : 1;
 	}
 	return 0;

@@ -26,7 +26,8 @@ static bool raw_config(const char *word, size_t n, uint64_t *ret_config)
 	return true;
 }
 
-static bool set(struct attar_event_spec *spec, enum attar_event_kind kind, uint32_t type)
+static bool simple_event_set(
+	struct attar_event_spec *spec, enum attar_event_kind kind, uint32_t type)
 {
 	spec->kind = kind;
 	spec->type = type;
@@ -55,14 +56,14 @@ bool simple_event_generic(const char *word, size_t n, struct attar_event_spec *s
 
 	list = names_hardware(&list_n);
 	if (from_table(list, list_n, word, n, spec))
-		return set(spec, ATTAR_EVENT_HARDWARE, PERF_TYPE_HARDWARE);
+		return simple_event_set(spec, ATTAR_EVENT_HARDWARE, PERF_TYPE_HARDWARE);
 	list = names_software(&list_n);
 	if (from_table(list, list_n, word, n, spec))
-		return set(spec, ATTAR_EVENT_SOFTWARE, PERF_TYPE_SOFTWARE);
+		return simple_event_set(spec, ATTAR_EVENT_SOFTWARE, PERF_TYPE_SOFTWARE);
 	if (names_cache(word, n, &spec->config))
-		return set(spec, ATTAR_EVENT_CACHE, PERF_TYPE_HW_CACHE);
+		return simple_event_set(spec, ATTAR_EVENT_CACHE, PERF_TYPE_HW_CACHE);
 	if (raw_config(word, n, &spec->config))
-		return set(spec, ATTAR_EVENT_RAW, PERF_TYPE_RAW);
+		return simple_event_set(spec, ATTAR_EVENT_RAW, PERF_TYPE_RAW);
 	return false;
 }
 

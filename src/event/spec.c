@@ -251,7 +251,7 @@ static void be_precise(struct parser *parser, struct attar_event_spec *spec)
 	spec->precise_ip = (uint8_t)max;
 }
 
-static int finish(struct parser *parser, size_t first, struct letters of_group)
+static int spec_finish(struct parser *parser, size_t first, struct letters of_group)
 {
 	struct list *list = parser->list;
 
@@ -290,7 +290,7 @@ static int group(struct parser *parser)
 	if (r < 0)
 		return r;
 	r = group_make(parser, first);
-	return r < 0 ? r : finish(parser, first, letters);
+	return r < 0 ? r : spec_finish(parser, first, letters);
 }
 
 /* A group may have a name, as in perf; it is ignored. */
@@ -312,7 +312,7 @@ static int item(struct parser *parser)
 	if (*parser->p == '{')
 		return group(parser);
 	r = event(parser);
-	return r < 0 ? r : finish(parser, first, (struct letters){.at = parser->p});
+	return r < 0 ? r : spec_finish(parser, first, (struct letters){.at = parser->p});
 }
 
 static int items(struct parser *parser)

@@ -354,7 +354,7 @@ static int add_parts(struct build *b)
 	return r;
 }
 
-static int finish(struct build *b)
+static int terms_finish(struct build *b)
 {
 	struct list *list = b->parser->list;
 	struct attar_event_spec *spec, added;
@@ -414,7 +414,7 @@ static int build(struct build *b, const char *word, size_t word_n, const char *t
 	if (r == 0)
 		r = name_spec(b, word, word_n, text, n);
 	if (r == 0)
-		r = finish(b);
+		r = terms_finish(b);
 	vec_done(&b->options);
 	return r;
 }

@@ -29,7 +29,7 @@ static const struct attar_field *fetched_field(
 }
 
 /* Looks up the uprobe's fields and computes the offsets in the payload. */
-static void resolve(struct usdt *usdt)
+static void usdt_resolve(struct usdt *usdt)
 {
 	unsigned at = 0;
 
@@ -74,7 +74,7 @@ int usdt_new(struct attar_catalog *catalog, const char *path, const struct usdt_
 		usdt_free(usdt);
 		return r;
 	}
-	resolve(usdt);
+	usdt_resolve(usdt);
 	*ret_usdt = usdt;
 	return 0;
 }

@@ -112,7 +112,7 @@ int usdt_table_add(
 	return usdt_each(file, visit, &v);
 }
 
-static int compare(const void *a, const void *b)
+static int usdt_table_compare(const void *a, const void *b)
 {
 	const struct usdt_location *x = a, *y = b;
 	int r = strcmp(x->provider, y->provider);
@@ -129,9 +129,9 @@ void usdt_table_sort(struct usdt_table *table)
 
 	if (table->locations.n)
 		qsort(table->locations.at, table->locations.n, sizeof(*table->locations.at),
-			compare);
+			usdt_table_compare);
 	vec_each (&table->locations, it)
-		if (!n || compare(&table->locations.at[n - 1], it) != 0)
+		if (!n || usdt_table_compare(&table->locations.at[n - 1], it) != 0)
 			table->locations.at[n++] = *it;
 	table->locations.n = n;
 }

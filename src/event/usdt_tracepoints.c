@@ -254,7 +254,7 @@ struct find {
 	bool found;
 };
 
-static int compare(void *ctx, const char *name, const char *rest)
+static int usdt_tracepoints_compare(void *ctx, const char *name, const char *rest)
 {
 	struct find *f = ctx;
 
@@ -279,7 +279,7 @@ static int add_location(const struct request *q, const char *provider, const cha
 		buf_printf(&full, "_%u", number + 1);
 	f.name = buf_text(&full);
 	if (is_first)
-		r = each_event(compare, &f);
+		r = each_event(usdt_tracepoints_compare, &f);
 	if (r == 0 && f.found)
 		r = attar_fail(-EEXIST,
 			"%s:%s already exists" ATTAR_FIX "'attar usdt del %s:%s' deletes it", group,

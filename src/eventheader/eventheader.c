@@ -191,7 +191,7 @@ static bool is_full(const struct output *out)
 	return (out->json ? out->json->len : out->run->len) >= out->full;
 }
 
-static void put(struct output *out, const char *text)
+static void eventheader_put(struct output *out, const char *text)
 {
 	if (out->json)
 		buf_str(out->json, text);
@@ -263,10 +263,10 @@ static bool put_element(struct output *out, const struct definition *d, struct s
 
 	if (d->encoding != ENCODING_STRUCT)
 		return put_value(out, d, data);
-	put(out, "{");
+	eventheader_put(out, "{");
 	whole = d->format && depth < NESTING_MAX &&
 		put_fields(out, d->format, fields, data, depth + 1, "");
-	put(out, "}");
+	eventheader_put(out, "}");
 	return whole;
 }
 
@@ -278,18 +278,18 @@ static bool put_elements(struct output *out, const struct definition *d, struct 
 	size_t n = at ? (size_t)eventheader_number(at, 2, data->big_endian) : d->count;
 	bool whole = at || !d->is_counted;
 
-	put(out, d->is_array ? "[" : "");
+	eventheader_put(out, d->is_array ? "[" : "");
 	for (size_t i = 0; i < n && whole && !is_full(out); i++) {
 		struct span again = members;
 
-		put(out, i ? "," : "");
+		eventheader_put(out, i ? "," : "");
 		whole = put_element(out, d, &again, data, depth);
 	}
 	if (!whole && !out->json)
-		put(out, "?");
+		eventheader_put(out, "?");
 	else if (!whole && d->encoding != ENCODING_STRUCT)
-		put(out, "null");
-	put(out, d->is_array ? "]" : "");
+		eventheader_put(out, "null");
+	eventheader_put(out, d->is_array ? "]" : "");
 	return whole && (d->encoding != ENCODING_STRUCT || skip_fields(out, d->format, fields));
 }
 

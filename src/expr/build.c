@@ -24,7 +24,7 @@ struct expr_node expr_node_of(enum expr_op op)
 /* ---- nodes ---- */
 
 /* Adds a node whose operands exist. */
-static int32_t add(struct expr_parser *p, struct expr_node node)
+static int32_t build_add(struct expr_parser *p, struct expr_node node)
 {
 	int32_t operands[] = {node.a, node.b, node.c};
 	unsigned depth = 0;
@@ -55,7 +55,7 @@ static bool is_constant(const struct expr_parser *p, int32_t index)
 static int32_t add_operator(struct expr_parser *p, struct expr_node node)
 {
 	struct expr_run run = {.expr = p->expr};
-	int32_t index = add(p, node);
+	int32_t index = build_add(p, node);
 	uint64_t value;
 
 	if (index < 0 || node.type.kind != EXPR_CLASS_NUMBER || !is_constant(p, node.a) ||
@@ -77,7 +77,7 @@ int32_t expr_add_integer(struct expr_parser *p, uint64_t number, unsigned bits, 
 	node.type.bits = (uint8_t)bits;
 	node.type.is_signed = is_signed;
 	node.number = expr_convert(number, node.type);
-	return add(p, node);
+	return build_add(p, node);
 }
 
 int32_t expr_add_real(struct expr_parser *p, double real)
@@ -86,7 +86,7 @@ int32_t expr_add_real(struct expr_parser *p, double real)
 
 	node.type.kind = EXPR_CLASS_REAL;
 	node.real = real;
-	return add(p, node);
+	return build_add(p, node);
 }
 
 bool expr_keep(struct expr_parser *p, const char *text, size_t len, uint32_t *ret_offset)
@@ -109,7 +109,7 @@ bool expr_keep(struct expr_parser *p, const char *text, size_t len, uint32_t *re
 static int32_t add_text(struct expr_parser *p, struct expr_node node, const char *text, size_t len)
 {
 	node.text_len = (uint32_t)len;
-	return expr_keep(p, text, len, &node.text) ? add(p, node) : -1;
+	return expr_keep(p, text, len, &node.text) ? build_add(p, node) : -1;
 }
 
 int32_t expr_add_string(struct expr_parser *p, const char *text, size_t len)
@@ -186,7 +186,7 @@ int32_t expr_add_field(
 	node.field = (uint32_t)p->expr->fields.n;
 	if (vec_push(&p->expr->fields, copy) < 0)
 		return -1;
-	return add(p, node);
+	return build_add(p, node);
 }
 
 /* ---- operators ---- */
@@ -381,7 +381,7 @@ static int32_t add_index(struct expr_parser *p, int32_t a, int32_t b)
 	if (element == 1 || element == 2 || element == 4 || element == 8)
 		node.type = (struct expr_type){
 			.bits = (uint8_t)(element * 8), .is_signed = array->is_signed};
-	return add(p, node);
+	return build_add(p, node);
 }
 
 /* Whether a number has the same value after its conversion to the common type. */
@@ -603,7 +603,7 @@ int32_t expr_add_choose(struct expr_parser *p, int32_t a, int32_t b, int32_t c)
 	node.b = b;
 	node.c = c;
 	node.type = choose_type(node_at(p, b)->type, node_at(p, c)->type);
-	return add(p, node);
+	return build_add(p, node);
 }
 
 /* A floating-point number as an integer. */
@@ -614,7 +614,7 @@ static int32_t add_truncated(struct expr_parser *p, const struct expr_cast *cast
 	node.a = a;
 	node.type.bits = cast->bits;
 	node.type.is_signed = cast->is_signed;
-	return add(p, node);
+	return build_add(p, node);
 }
 
 int32_t expr_add_cast(struct expr_parser *p, const struct expr_cast *cast, int32_t a)
@@ -651,7 +651,7 @@ int32_t expr_add_cast(struct expr_parser *p, const struct expr_cast *cast, int32
 
 int32_t expr_add_formatted(struct expr_parser *p, struct expr_node node)
 {
-	return add(p, node);
+	return build_add(p, node);
 }
 
 void expr_done(struct expr *expr)

@@ -23,7 +23,7 @@ static uint64_t load_dynamic(struct expr_run *run, const struct attar_field *f)
 	return 0;
 }
 
-static inline uint64_t load(struct expr_run *run, const struct expr_node *node)
+static inline uint64_t evaluate_load(struct expr_run *run, const struct expr_node *node)
 {
 	const struct attar_field *f = &run->expr->fields.at[node->field];
 
@@ -130,7 +130,7 @@ static inline uint64_t left(struct expr_run *run, const struct expr_node *node)
 {
 	const struct expr_node *a = expr_node(run->expr, node->a);
 
-	return a->op == EXPR_FIELD ? load(run, a) : expr_number(run, node->a);
+	return a->op == EXPR_FIELD ? evaluate_load(run, a) : expr_number(run, node->a);
 }
 
 static inline uint64_t right(struct expr_run *run, const struct expr_node *node)
@@ -265,7 +265,7 @@ static __attribute__((noinline)) bool compare_reals(
 	return COMPARE(node->op, a, b);
 }
 
-static bool compare(struct expr_run *run, const struct expr_node *node)
+static bool evaluate_compare(struct expr_run *run, const struct expr_node *node)
 {
 	if (node->operand.kind == EXPR_CLASS_BYTES)
 		return compare_texts(run, node);
@@ -307,7 +307,7 @@ static uint64_t number(struct expr_run *run, const struct expr_node *node)
 	case EXPR_NUMBER:
 		return node->number;
 	case EXPR_FIELD:
-		return load(run, node);
+		return evaluate_load(run, node);
 	case EXPR_JIFFIES:
 		return jiffies();
 	case EXPR_MEMBER:
@@ -450,7 +450,7 @@ bool expr_is_true(struct expr_run *run, int32_t index)
 		case EXPR_EQUAL:
 		case EXPR_NOT_EQUAL:
 		case EXPR_GLOB:
-			return compare(run, node);
+			return evaluate_compare(run, node);
 		default:
 			return is_true(run, node, index);
 		}

@@ -64,7 +64,7 @@ static struct expr_value unresolved(
 }
 
 /* Calls back for the name; without one, the text is the number. */
-static struct expr_value resolve(struct expr_run *run, const struct expr_node *node,
+static struct expr_value functions_resolve(struct expr_run *run, const struct expr_node *node,
 	attar_expr_text_fn *fn, const char *unknown)
 {
 	uint64_t number = expr_number(run, node->a);
@@ -78,17 +78,17 @@ static struct expr_value resolve(struct expr_run *run, const struct expr_node *n
 
 static struct expr_value call_ksymbol(struct expr_run *run, const struct expr_node *node)
 {
-	return resolve(run, node, run->user->opts.ksymbol, "0x%llx");
+	return functions_resolve(run, node, run->user->opts.ksymbol, "0x%llx");
 }
 
 static struct expr_value call_usymbol(struct expr_run *run, const struct expr_node *node)
 {
-	return resolve(run, node, run->user->opts.usymbol, "0x%llx");
+	return functions_resolve(run, node, run->user->opts.usymbol, "0x%llx");
 }
 
 static struct expr_value call_comm_get(struct expr_run *run, const struct expr_node *node)
 {
-	return resolve(run, node, run->user->opts.comm_get, ":%llu");
+	return functions_resolve(run, node, run->user->opts.comm_get, ":%llu");
 }
 
 static struct expr_value call_syscall_name(struct expr_run *run, const struct expr_node *node)
@@ -113,12 +113,12 @@ static struct expr_value call_exit_reason(struct expr_run *run, const struct exp
 
 static struct expr_value call_ustring(struct expr_run *run, const struct expr_node *node)
 {
-	return resolve(run, node, run->user->opts.ustring, "0x%llx");
+	return functions_resolve(run, node, run->user->opts.ustring, "0x%llx");
 }
 
 static struct expr_value call_fd_name(struct expr_run *run, const struct expr_node *node)
 {
-	return resolve(run, node, run->user->opts.fd_name, "fd %lld");
+	return functions_resolve(run, node, run->user->opts.fd_name, "fd %lld");
 }
 
 /* The name of a number from a table of texts, which may be NULL. */

@@ -431,7 +431,7 @@ static int32_t binary(struct expr_parser *p, unsigned least)
 }
 
 /* The operands after "?" of "a ? b : c". */
-static int32_t choose(struct expr_parser *p, int32_t a)
+static int32_t parse_choose(struct expr_parser *p, int32_t a)
 {
 	const char *start = p->p - 1;
 	int32_t b = -1, c = -1;
@@ -471,7 +471,7 @@ int32_t expr_parse(struct expr_parser *p)
 	int32_t a = binary(p, 1);
 
 	if (a >= 0 && p->dialect->is_c && lex_take(&p->p, "?"))
-		a = choose(p, a);
+		a = parse_choose(p, a);
 	if (a >= 0 && p->dialect->is_strict && p->p[0] == '=' && p->p[1] != '=' &&
 		lex_take(&p->p, "="))
 		a = assignment(p, a);

@@ -82,7 +82,7 @@ void print_find_numbers(struct print_program *program)
 	}
 }
 
-static inline uint64_t load(const uint8_t *at, unsigned size)
+static inline uint64_t print_number_load(const uint8_t *at, unsigned size)
 {
 	union {
 		uint64_t u64;
@@ -144,7 +144,7 @@ static inline void put_number(struct print_run *run, const struct print_piece *p
 {
 	const struct print_number *number = &piece->quick;
 	struct recent_text *recent = &run->program->recent.at[number->recent];
-	uint64_t bits = load(run->record.raw + number->offset, number->size), value;
+	uint64_t bits = print_number_load(run->record.raw + number->offset, number->size), value;
 	char *from, *to;
 	bool is_negative;
 

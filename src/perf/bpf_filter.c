@@ -32,7 +32,8 @@ struct program {
 	bool failed;       /* out of memory */
 };
 
-static void add(struct program *p, uint8_t code, uint8_t to, uint8_t from, int16_t off, int32_t imm)
+static void bpf_filter_add(
+	struct program *p, uint8_t code, uint8_t to, uint8_t from, int16_t off, int32_t imm)
 {
 	const struct bpf_insn insn = {
 		.code = code, .dst_reg = to & 0xf, .src_reg = from & 0xf, .off = off, .imm = imm};
@@ -42,21 +43,21 @@ static void add(struct program *p, uint8_t code, uint8_t to, uint8_t from, int16
 
 static void move(struct program *p, uint8_t to, uint8_t from, int32_t plus)
 {
-	add(p, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
+	bpf_filter_add(p, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
 	if (plus)
-		add(p, BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, plus);
+		bpf_filter_add(p, BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, plus);
 }
 
-static void set(struct program *p, uint8_t to, int32_t value)
+static void bpf_filter_set(struct program *p, uint8_t to, int32_t value)
 {
-	add(p, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value);
+	bpf_filter_add(p, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value);
 }
 
 /* Drops the sample if "VALUE is_so number", unsigned. */
 static void drop_if(struct program *p, uint8_t reg, uint8_t is_so, uint32_t number)
 {
 	p->failed |= vec_push(&p->drops, p->code.n) < 0;
-	add(p, BPF_JMP | is_so | BPF_K, reg, 0, 0, (int32_t)number);
+	bpf_filter_add(p, BPF_JMP | is_so | BPF_K, reg, 0, 0, (int32_t)number);
 }
 
 /*
@@ -65,11 +66,12 @@ static void drop_if(struct program *p, uint8_t reg, uint8_t is_so, uint32_t numb
 static void read_kernel(struct program *p, uint8_t from, uint32_t offset, int bytes)
 {
 	move(p, BPF_REG_1, BPF_REG_10, -8);
-	set(p, BPF_REG_2, bytes);
+	bpf_filter_set(p, BPF_REG_2, bytes);
 	move(p, BPF_REG_3, from, (int32_t)offset);
-	add(p, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_probe_read_kernel);
+	bpf_filter_add(p, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_probe_read_kernel);
 	drop_if(p, BPF_REG_0, BPF_JNE, 0);
-	add(p, BPF_LDX | BPF_MEM | (bytes == 8 ? BPF_DW : BPF_W), VALUE, BPF_REG_10, -8, 0);
+	bpf_filter_add(
+		p, BPF_LDX | BPF_MEM | (bytes == 8 ? BPF_DW : BPF_W), VALUE, BPF_REG_10, -8, 0);
 }
 
 /* Drops the sample unless VALUE is one of the sorted numbers. */
@@ -80,12 +82,12 @@ static void keep_list(struct program *p, const parse_ints *list)
 	for (size_t i = 0, to; i < list->n; i = to + 1) {
 		for (to = i; to + 1 < list->n && list->at[to + 1] == list->at[to] + 1;)
 			to++;
-		add(p, BPF_JMP | BPF_JLT | BPF_K, VALUE, 0, 1, list->at[i]);
+		bpf_filter_add(p, BPF_JMP | BPF_JLT | BPF_K, VALUE, 0, 1, list->at[i]);
 		p->failed |= vec_push(&found, p->code.n) < 0;
-		add(p, BPF_JMP | BPF_JLE | BPF_K, VALUE, 0, 0, list->at[to]);
+		bpf_filter_add(p, BPF_JMP | BPF_JLE | BPF_K, VALUE, 0, 0, list->at[to]);
 	}
 	p->failed |= vec_push(&p->drops, p->code.n) < 0;
-	add(p, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	bpf_filter_add(p, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 	if (!p->failed)
 		vec_each (&found, at)
 			p->code.at[*at].off = (int16_t)(p->code.n - *at - 1);
@@ -105,8 +107,8 @@ static int keep_irqs(struct program *p, int disabled)
 #else
 	return attar_fail(-EOPNOTSUPP, "--irqs_disabled: unknown on this architecture");
 #endif
-	add(p, BPF_LDX | BPF_MEM | BPF_DW, VALUE, CONTEXT, flags, 0);
-	add(p, BPF_ALU64 | BPF_AND | BPF_K, VALUE, 0, 0, bit);
+	bpf_filter_add(p, BPF_LDX | BPF_MEM | BPF_DW, VALUE, CONTEXT, flags, 0);
+	bpf_filter_add(p, BPF_ALU64 | BPF_AND | BPF_K, VALUE, 0, 0, bit);
 	drop_if(p, VALUE, disabled == set_if_disabled ? BPF_JEQ : BPF_JNE, 0);
 	return 0;
 }
@@ -140,7 +142,7 @@ static int keep_need_resched(struct program *p, const struct btf *btf, int wante
 	if (r < 0)
 		return r;
 	read_kernel(p, TASK, info + flags, 8);
-	add(p, BPF_ALU64 | BPF_AND | BPF_K, VALUE, 0, 0, 1 << bit);
+	bpf_filter_add(p, BPF_ALU64 | BPF_AND | BPF_K, VALUE, 0, 0, 1 << bit);
 	drop_if(p, VALUE, wanted ? BPF_JEQ : BPF_JNE, 0);
 	return 0;
 }
@@ -190,7 +192,7 @@ static int keep_task(struct program *p, const struct bpf_filter *filter)
 	if (!filter->prios.n && !filter->policies.n && !needs_running && filter->need_resched < 0)
 		return 0;
 	r = btf_read(&btf);
-	add(p, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_task);
+	bpf_filter_add(p, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_task);
 	move(p, TASK, BPF_REG_0, 0);
 	if (r == 0)
 		r = keep_of_task(p, &btf, "prio", &filter->prios);
@@ -206,15 +208,15 @@ static int keep_task(struct program *p, const struct bpf_filter *filter)
 
 /* ---- the whole ---- */
 
-static void end(struct program *p)
+static void bpf_filter_end(struct program *p)
 {
-	set(p, BPF_REG_0, 1);
-	add(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	bpf_filter_set(p, BPF_REG_0, 1);
+	bpf_filter_add(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 	if (!p->failed)
 		vec_each (&p->drops, at)
 			p->code.at[*at].off = (int16_t)(p->code.n - *at - 1);
-	set(p, BPF_REG_0, 0);
-	add(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	bpf_filter_set(p, BPF_REG_0, 0);
+	bpf_filter_add(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
 static int load(const struct program *p, int *ret_fd)
@@ -250,7 +252,7 @@ int bpf_filter_load(const struct bpf_filter *filter, int *ret_fd)
 		r = keep_irqs(&p, filter->irqs_disabled);
 	if (r == 0)
 		r = keep_task(&p, filter);
-	end(&p);
+	bpf_filter_end(&p);
 	if (r == 0)
 		r = p.failed ? base_oom() : load(&p, ret_fd);
 	vec_done(&p.code);

@@ -215,7 +215,7 @@ int cgroup_each_thread(
 
 /* ---- the groups of a target ---- */
 
-static int add(struct attar_target *t, int fd, const char *name)
+static int cgroup_add(struct attar_target *t, int fd, const char *name)
 {
 	char *copy = strdup(name);
 
@@ -239,7 +239,7 @@ static int open_one(struct attar_target *t, const char *path, size_t root_len)
 	if (fd < 0)
 		return file_limit_fail(errno, "cannot open the control group %s", path);
 	path += root_len + strspn(path + root_len, "/");
-	r = add(t, fd, *path ? path : "/");
+	r = cgroup_add(t, fd, *path ? path : "/");
 	if (r < 0)
 		close(fd);
 	return r;

@@ -224,8 +224,8 @@ uint64_t counter_id(const struct counter_fd *it)
 	return it->id ? it->id : ask_id(it->fd);
 }
 
-static int keep(struct attar_counter *c, const struct attar_target *t, const struct instance *p,
-	int i, int fd)
+static int counter_keep(struct attar_counter *c, const struct attar_target *t,
+	const struct instance *p, int i, int fd)
 {
 	bool is_cgroup = p->flags & PERF_FLAG_PID_CGROUP;
 	struct counter_fd one = {.fd = fd,
@@ -272,7 +272,7 @@ static int open_instance(struct attar_counter *const *c, size_t n, const struct 
 		int fd = c[m]->fds.n ? instance_open(c[m], &p)
 				     : instance_open_first(c[m], &p, flags);
 
-		r = fd < 0 ? fd : keep(c[m], t, &p, (int)i, fd);
+		r = fd < 0 ? fd : counter_keep(c[m], t, &p, (int)i, fd);
 		if (r == 0) {
 			p.group_fd = c[0]->fds.at[c[0]->fds.n - 1].fd;
 			continue;

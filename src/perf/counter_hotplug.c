@@ -135,7 +135,8 @@ static int reopen(const struct team *team, const struct attar_target *t, size_t 
 	return 0;
 }
 
-static int append(const struct team *team, const struct attar_target *t, int cpu, int cgroup)
+static int counter_hotplug_append(
+	const struct team *team, const struct attar_target *t, int cpu, int cgroup)
 {
 	int *fds _cleanup_free_ = calloc(team->n, sizeof(*fds));
 	int r = fds ? 0 : -ENOMEM;
@@ -178,7 +179,7 @@ static int append_all(const struct team *team, const struct attar_target *t)
 			if (counter_covers(team->members[0], *cpu) &&
 				hotplug_is_online(&t->hotplug, *cpu) &&
 				!has_instance(team->members[0], *cpu, cgroup))
-				r = append(team, t, *cpu, cgroup);
+				r = counter_hotplug_append(team, t, *cpu, cgroup);
 			if (r < 0)
 				return r;
 		}
@@ -206,7 +207,7 @@ static int follow_team(const struct team *team, const struct attar_target *t,
 
 /* ---- enabling new events ---- */
 
-static int start(
+static int counter_hotplug_start(
 	struct attar_counter *c, struct counter_fd *it, struct attar_ring **rings, size_t n_rings)
 {
 	int r = counter_restore(c, it);
@@ -226,7 +227,9 @@ static int start_team(const struct team *team, struct attar_ring **rings, size_t
 {
 	for (size_t m = team->n; m-- > 0;)
 		vec_each (&team->members[m]->fds, it) {
-			int r = it->fresh ? start(team->members[m], it, rings, n_rings) : 0;
+			int r = it->fresh ? counter_hotplug_start(
+						    team->members[m], it, rings, n_rings)
+					  : 0;
 
 			if (r < 0)
 				return r;
@@ -255,7 +258,7 @@ static int know_new_cpus(struct attar_target *t)
 	return 0;
 }
 
-static void note(const struct attar_target *t)
+static void counter_hotplug_note(const struct attar_target *t)
 {
 	const struct hotplug *h = &t->hotplug;
 
@@ -273,14 +276,14 @@ static void note(const struct attar_target *t)
 	}
 }
 
-static int look(struct attar_target *t)
+static int counter_hotplug_look(struct attar_target *t)
 {
 	int r = hotplug_look(&t->hotplug);
 
 	if (r == 0)
 		r = know_new_cpus(t);
 	if (r == 0)
-		note(t);
+		counter_hotplug_note(t);
 	return r;
 }
 
@@ -288,7 +291,7 @@ int counter_hotplug_follow(struct attar_target *t, struct attar_counter *const *
 	struct attar_ring ***rings, size_t *n_rings)
 {
 	bool changed = false;
-	int r = t->listens ? look(t) : 0;
+	int r = t->listens ? counter_hotplug_look(t) : 0;
 
 	for (size_t i = 0; r == 0 && t->listens && i < n; i++) {
 		struct team team = group_of(&counters[i]);

@@ -209,7 +209,7 @@ static __attribute__((cold, noinline)) void take_nothing(
 }
 
 /* Takes the counter's values from a block. index is where they are expected; the id is checked. */
-static inline __attribute__((always_inline)) void take(const struct attar_counter *c,
+static inline __attribute__((always_inline)) void counter_read_take(const struct attar_counter *c,
 	const struct counter_fd *it, const struct block *b, uint64_t index, struct attar_value *v)
 {
 	const uint64_t *own = b->first + index * b->stride;
@@ -252,7 +252,7 @@ static inline __attribute__((always_inline)) int read_at(
 	if (r == 0)
 		take_nothing(it, ret_value);
 	else
-		take(c, it, &block, 0, ret_value);
+		counter_read_take(c, it, &block, 0, ret_value);
 	return 0;
 }
 
@@ -468,7 +468,8 @@ static __attribute__((noinline)) void take_each(const struct attar_group *g, siz
 	const struct block *b, struct attar_value *values)
 {
 	for (size_t m = 0; m < g->n; m++)
-		take(g->members[m], &g->members[m]->fds.at[instance], b, m, &values[m]);
+		counter_read_take(
+			g->members[m], &g->members[m]->fds.at[instance], b, m, &values[m]);
 }
 
 /* r is 0 if read(2) returned end of file: the block is empty. */

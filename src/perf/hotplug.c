@@ -108,7 +108,7 @@ static int take_announcements(struct hotplug *h)
 }
 
 /* Finds unannounced changes by comparison. */
-static int compare(struct hotplug *h, const parse_ints *online)
+static int hotplug_compare(struct hotplug *h, const parse_ints *online)
 {
 	for (size_t i = 0; i < h->online.n; i++) {
 		int cpu = h->online.at[i], r;
@@ -175,7 +175,7 @@ int hotplug_look(struct hotplug *h)
 	if (r > 0)
 		return 0;
 	if (r == 0)
-		r = compare(h, &online);
+		r = hotplug_compare(h, &online);
 	if (r < 0) {
 		vec_done(&online);
 		return r;

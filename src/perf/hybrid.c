@@ -25,7 +25,7 @@ static size_t count_cpus(const char *path)
 }
 
 /* Only core PMUs have a file "cpus": others have "cpumask" or neither. */
-static void add(struct cores *cores, const char *devices, const char *name, size_t online)
+static void hybrid_add(struct cores *cores, const char *devices, const char *name, size_t online)
 {
 	char path[512];
 	int64_t type;
@@ -50,7 +50,7 @@ void hybrid_read(struct cores *cores, const char *devices, const char *online)
 	*cores = (struct cores){0};
 	while (dir && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			add(cores, devices, entry->d_name, n_online);
+			hybrid_add(cores, devices, entry->d_name, n_online);
 	if (dir)
 		closedir(dir);
 }

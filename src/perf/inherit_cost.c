@@ -81,7 +81,7 @@ static _Noreturn void run_child(int socket)
 
 /* ---- this process ---- */
 
-static int compare(const void *a, const void *b)
+static int inherit_cost_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -90,7 +90,7 @@ static int compare(const void *a, const void *b)
 
 static uint64_t median(uint64_t times[TASKS])
 {
-	qsort(times, TASKS, sizeof(*times), compare);
+	qsort(times, TASKS, sizeof(*times), inherit_cost_compare);
 	return times[TASKS / 2];
 }
 

@@ -121,7 +121,7 @@ static int look_forward(struct attar_ring *r, uint64_t head)
 /*
  * Finds the records since the last freeze. If the head still moves, a writer was active: retries.
  */
-static int look(struct attar_ring *r)
+static int overwrite_look(struct attar_ring *r)
 {
 	uint64_t head, shown, written;
 	int result;
@@ -150,7 +150,7 @@ int rings_look(struct attar_ring *const *rings, size_t n)
 	size_t records = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		int r = rings[i]->overwritten ? look(rings[i]) : 0;
+		int r = rings[i]->overwritten ? overwrite_look(rings[i]) : 0;
 
 		if (r < 0)
 			return r;

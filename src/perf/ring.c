@@ -137,8 +137,8 @@ bool ring_serves(
 	return r->cpu == it->cpu && r->tid == ring_tid(it) && r->backward == c->attr.write_backward;
 }
 
-static struct attar_ring *find(struct attar_ring **rings, size_t n, const struct attar_counter *c,
-	const struct counter_fd *it)
+static struct attar_ring *ring_find(struct attar_ring **rings, size_t n,
+	const struct attar_counter *c, const struct counter_fd *it)
 {
 	for (size_t i = 0; i < n; i++)
 		if (ring_serves(rings[i], c, it))
@@ -149,7 +149,7 @@ static struct attar_ring *find(struct attar_ring **rings, size_t n, const struct
 int ring_redirect(struct attar_ring **rings, size_t n, const struct attar_counter *c,
 	const struct counter_fd *it)
 {
-	struct attar_ring *r = find(rings, n, c, it);
+	struct attar_ring *r = ring_find(rings, n, c, it);
 
 	if (!r || r->fd == it->fd || it->gone)
 		return 0;
@@ -179,7 +179,7 @@ static int choose_owners(
 			const struct perf_event_attr *attr = &counters[c]->attr;
 			struct attar_ring *r;
 
-			if (find(rings->at, rings->n, counters[c], it))
+			if (ring_find(rings->at, rings->n, counters[c], it))
 				continue;
 			r = calloc(1, sizeof(*r));
 			if (!r || vec_push(rings, r) < 0) {

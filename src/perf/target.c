@@ -321,7 +321,7 @@ static int check_opts(const struct attar_target_opts *o)
 	return 0;
 }
 
-static int resolve(struct attar_target *t, const struct attar_target_opts *o)
+static int target_resolve(struct attar_target *t, const struct attar_target_opts *o)
 {
 	int r = check_opts(o);
 
@@ -384,7 +384,7 @@ int attar_target_new(const struct attar_target_opts *opts, struct attar_target *
 		return base_oom();
 	t->process = check_process;
 	t->epoll_fd = t->command.go_fd = t->command.failure_fd = t->command.pidfd = -1;
-	r = resolve(t, &known);
+	r = target_resolve(t, &known);
 	if (r < 0) {
 		attar_target_free(t);
 		return r;

@@ -118,7 +118,7 @@ static int take_lines(struct preset *p)
 	return r;
 }
 
-static int split(struct preset *p)
+static int presets_split(struct preset *p)
 {
 	int n = words_split(p->run, (char **)p->words, WORDS_MAX);
 
@@ -274,7 +274,7 @@ int preset_parse(const char *path, const char *text, const struct attar_profiler
 	if (r == 0 && !p->run)
 		r = bad(p, "no 'run'");
 	if (r == 0)
-		r = split(p);
+		r = presets_split(p);
 	if (r == 0)
 		r = complete(p);
 	if (r < 0) {
@@ -287,13 +287,13 @@ int preset_parse(const char *path, const char *text, const struct attar_profiler
 
 /* ---- the list ---- */
 
-static void push(const struct attar_profiler *profiler)
+static void presets_push(const struct attar_profiler *profiler)
 {
 	if (vec_push(&list.all, profiler) < 0)
 		list.failed = true;
 }
 
-static void add(const char *path, const char *text)
+static void presets_add(const char *path, const char *text)
 {
 	const struct attar_profiler *profiler;
 
@@ -301,7 +301,7 @@ static void add(const char *path, const char *text)
 		log_note("%s", attar_error());
 		attar_error_clear();
 	} else {
-		push(profiler);
+		presets_push(profiler);
 	}
 }
 
@@ -332,7 +332,7 @@ static void add_directory(const char *path)
 		if (user_file_read_config(file, TEXT_MAX, &text) < 0)
 			log_note("the preset is not used: %s", attar_error());
 		else
-			add(file, buf_text(&text));
+			presets_add(file, buf_text(&text));
 		attar_error_clear();
 	}
 }
@@ -353,7 +353,7 @@ static void add_users(void)
 		add_directory(path);
 }
 
-static int compare(const void *a, const void *b)
+static int presets_compare(const void *a, const void *b)
 {
 	const struct attar_profiler *const *left = a, *const *right = b;
 
@@ -363,13 +363,13 @@ static int compare(const void *a, const void *b)
 static void make_list(void)
 {
 	for (const struct attar_profiler *const *b = attar_builtin_profilers(); *b; b++)
-		push(*b);
+		presets_push(*b);
 	for (const struct preset_text *t = preset_texts; t->name; t++)
-		add(t->name, t->text);
+		presets_add(t->name, t->text);
 	add_users();
 	if (list.all.n)
-		qsort(list.all.at, list.all.n, sizeof(*list.all.at), compare);
-	push(NULL);
+		qsort(list.all.at, list.all.n, sizeof(*list.all.at), presets_compare);
+	presets_push(NULL);
 	if (list.failed)
 		log_note("out of memory: presets are left out");
 }

@@ -264,9 +264,9 @@ static void value_cell(struct attar_section *lines, const struct value *value)
 		attar_cell_none(lines);
 }
 
-static int show(struct attar_run *run, const struct breakpoint *b, const struct attar_event *ev,
-	const struct place *p, const struct access *access, const attar_location *locations,
-	size_t n)
+static int breakpoint_show(struct attar_run *run, const struct breakpoint *b,
+	const struct attar_event *ev, const struct place *p, const struct access *access,
+	const attar_location *locations, size_t n)
 {
 	struct attar_section *lines = attar_run_lines(run, "hits", columns);
 
@@ -339,7 +339,7 @@ static int on_hit(struct attar_run *run, void *self, const struct attar_event *e
 	r = 0;
 	n = attar_event_stack(ev, locations, DEPTH_MAX);
 	if (attar_run_wants_lines(run))
-		r = show(run, b, ev, p, &access, locations, n);
+		r = breakpoint_show(run, b, ev, p, &access, locations, n);
 	return r < 0 || !b->stacks ? r : attar_stacks_add(b->stacks, ev->thread, locations, n, 1);
 }
 

@@ -33,7 +33,7 @@ struct event_care {
 	uint64_t longest; /* period of a loss, ns */
 };
 
-static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
+static int event_care_learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	struct event *e = event;
 
@@ -85,7 +85,7 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 
 /* ---- reports ---- */
 
-static int compare(const void *a, const void *b)
+static int event_care_compare(const void *a, const void *b)
 {
 	const struct key *x = (*(struct attar_keyrow *const *)a)->key;
 	const struct key *y = (*(struct attar_keyrow *const *)b)->key;
@@ -138,7 +138,7 @@ static int event_care_report(
 	attar_section_column(losses, "lost", ATTAR_UNIT_COUNT);
 	attar_section_column(losses, "periods", ATTAR_UNIT_COUNT);
 	n = attar_keytable_top(c->table, scope, SUM_EVENTS, rows, n);
-	qsort(rows, n, sizeof(*rows), compare);
+	qsort(rows, n, sizeof(*rows), event_care_compare);
 	for (size_t i = 0; i < n; i++)
 		add_row(c, events, losses, rows[i], scope);
 	free(rows);
@@ -164,7 +164,7 @@ static int event_care_open(struct attar_run *run, void *self)
 	struct event_care *c = self;
 	int r;
 
-	c->events = (struct by_source){.size = sizeof(struct event), .learn = learn};
+	c->events = (struct by_source){.size = sizeof(struct event), .learn = event_care_learn};
 	r = attar_run_event_list(run, &c->texts, c->graph, on_event);
 	if (r == 0)
 		r = by_source_learn(&c->events, run, self, 0);

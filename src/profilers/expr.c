@@ -22,7 +22,7 @@ struct expr_profiler {
 	struct by_source events;
 };
 
-static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
+static int expr_learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_expr_opts opts = {.size = sizeof(opts), .what = "expression"};
 	struct expr_profiler *x = self;
@@ -143,8 +143,8 @@ static int expr_open(struct attar_run *run, void *self)
 	if (!x->texts.n || !x->text)
 		return attar_fail(-EINVAL, "expr needs an event and an expression" ATTAR_FIX
 					   "attar expr -e sched:sched_wakeup 'prio < 10'");
-	x->events =
-		(struct by_source){.size = sizeof(struct event), .learn = learn, .forget = forget};
+	x->events = (struct by_source){
+		.size = sizeof(struct event), .learn = expr_learn, .forget = forget};
 	for (size_t i = 0; r == 0 && i < x->texts.n; i++)
 		r = attar_run_events(run, x->texts.at[i], false, on_event);
 	return r < 0 ? r : by_source_learn(&x->events, run, self, 0);

@@ -146,7 +146,7 @@ static bool is_initial(struct misc *m, const struct attar_run *run, const struct
 	return !attar_run_is_live(run) && !ev->record->time && (m->has_times || !m->has_samples);
 }
 
-static int show(struct attar_run *run, const struct attar_event *ev, const char *kind)
+static int misc_show(struct attar_run *run, const struct attar_event *ev, const char *kind)
 {
 	struct attar_section *lines = attar_run_lines(run, "records", columns);
 	char text[TEXT_BYTES] = "";
@@ -179,7 +179,7 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 	}
 	m->counts[i]++;
 	m->recent[i]++;
-	return attar_run_wants_lines(run) ? show(run, ev, kinds[i].name) : 0;
+	return attar_run_wants_lines(run) ? misc_show(run, ev, kinds[i].name) : 0;
 }
 
 /* ---- report ---- */
@@ -235,7 +235,7 @@ static int misc_report(
 
 /* ---- life ---- */
 
-static int choose(struct misc *m)
+static int misc_choose(struct misc *m)
 {
 	for (const char *p = m->records; *p; p += strcspn(p, ","), p += *p == ',') {
 		size_t n = strcspn(p, ","), i = 0;
@@ -262,7 +262,7 @@ static int misc_open(struct attar_run *run, void *self)
 {
 	const struct attar_texts all = {0};
 	struct misc *m = self;
-	int r = choose(m);
+	int r = misc_choose(m);
 	/* the kernel writes records of control groups only to events that request others, too */
 	bool wants_names = m->wanted[COMM] || m->wanted[CGROUP];
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,

@@ -52,7 +52,7 @@ struct num_dist {
 
 /* ---- events ---- */
 
-static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
+static int num_dist_learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
 	const struct attar_event_option *num = spec ? attar_spec_get_option(spec, "num") : NULL;
@@ -257,8 +257,8 @@ static int num_dist_open(struct attar_run *run, void *self)
 			   : attar_fail(-EINVAL,
 				     "num-dist needs an event" ATTAR_FIX "-e EVENT//num=FIELD/");
 
-	d->events =
-		(struct by_source){.size = sizeof(struct event), .learn = learn, .forget = forget};
+	d->events = (struct by_source){
+		.size = sizeof(struct event), .learn = num_dist_learn, .forget = forget};
 	for (size_t i = 0; r == 0 && i < d->texts.n; i++)
 		r = attar_run_events(run, d->texts.at[i], d->graph, on_event);
 	if (r == 0)

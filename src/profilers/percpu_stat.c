@@ -41,7 +41,7 @@ static const char *const events[] = {
 	"kvm:kvm_exit//alias=kvm-exits/",
 };
 
-static int add(struct attar_run *run, const char *event)
+static int percpu_stat_add(struct attar_run *run, const char *event)
 {
 	int r = attar_run_count(run, event);
 
@@ -59,7 +59,7 @@ static int percpu_stat_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = attar_run_count_by(run, ATTAR_COUNT_BY_CPU);
 	for (size_t i = 0; r == 0 && i < sizeof(events) / sizeof(events[0]); i++)
-		r = add(run, events[i]);
+		r = percpu_stat_add(run, events[i]);
 	if (r == 0 && s->syscalls)
 		r = attar_run_count(run, "raw_syscalls:sys_enter//alias=syscalls/");
 	return r;

@@ -64,7 +64,7 @@ static void columns(struct attar_section *lines)
 }
 
 /* --print-samples: one line for each sample, its stack under it with -g. */
-static int show(struct profile *p, struct attar_run *run, const struct attar_event *ev,
+static int profile_show(struct profile *p, struct attar_run *run, const struct attar_event *ev,
 	const attar_location *locations, size_t n)
 {
 	struct attar_section *lines = attar_run_lines(run, "samples", columns);
@@ -107,7 +107,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		return 0;
 	n = attar_event_stack(ev, locations, DEPTH_MAX);
 	if (p->print_samples) {
-		int r = attar_run_wants_lines(run) ? show(p, run, ev, locations, n) : 0;
+		int r = attar_run_wants_lines(run) ? profile_show(p, run, ev, locations, n) : 0;
 
 		if (r < 0 || !attar_run_wants_tree(run))
 			return r;

@@ -140,7 +140,7 @@ static void learn_connection(const struct attar_event_spec *spec, struct connect
 	fields->remote_port = attar_format_field(format, "dport");
 }
 
-static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
+static int snoop_learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
 	const struct attar_event_option *option;
@@ -408,7 +408,7 @@ static int snoop_turn(struct attar_run *run, void *self)
 }
 
 /* What the event gives to the open pair of its key. */
-static void take(struct attar_run *run, struct started *started, const struct event *e,
+static void snoop_take(struct attar_run *run, struct started *started, const struct event *e,
 	const struct attar_event *ev, const struct attar_expr_record *record)
 {
 	if (!e->gives_columns) {
@@ -443,14 +443,14 @@ static int amend(struct snoop *s, struct attar_run *run, const struct event *e,
 		return 0;
 	since = (struct attar_stamp){.time = begun->time, .task = begun->task, .cpu = begun->cpu};
 	memcpy(s->copy, begun->payload, s->payload_size);
-	take(run, s->copy, e, ev, record);
+	snoop_take(run, s->copy, e, ev, record);
 	again = attar_pairs_start(s->pairs, key, n, &since);
 	if (again)
 		memcpy(again->payload, s->copy, s->payload_size);
 	return 0;
 }
 
-static int start(struct snoop *s, struct attar_run *run, const struct event *e,
+static int snoop_start(struct snoop *s, struct attar_run *run, const struct event *e,
 	const struct attar_event *ev, const struct attar_expr_record *record)
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
@@ -473,7 +473,7 @@ static int start(struct snoop *s, struct attar_run *run, const struct event *e,
 	return 0;
 }
 
-static int end(struct snoop *s, struct attar_run *run, struct event *e,
+static int snoop_end(struct snoop *s, struct attar_run *run, struct event *e,
 	const struct attar_event *ev, const struct attar_expr_record *record)
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
@@ -632,7 +632,7 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 	if (s->pairs && e->role && (e->gives_columns || !attar_expr_is_true(e->role, &record)))
 		return amend(s, run, e, ev, &record);
 	if (s->pairs)
-		return start(s, run, e, ev, &record);
+		return snoop_start(s, run, e, ev, &record);
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, &record)))
 		return 0;
 	if (!choose_owner(s, run, e, ev, &record, &owner) || !is_named(s, owner.comm))
@@ -653,7 +653,7 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	if (r < 0)
 		return r;
 	attar_event_get_expr_record(ev, &record);
-	return end(s, run, e, ev, &record);
+	return snoop_end(s, run, e, ev, &record);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -751,7 +751,7 @@ static int open_stage(struct snoop *s, struct attar_run *run, size_t i, const ch
 	int r = attar_run_events(run, events, false, on_events[i]);
 
 	s->stages[i].size = sizeof(struct event);
-	s->stages[i].learn = learn;
+	s->stages[i].learn = snoop_learn;
 	s->stages[i].forget = forget;
 	if (r == 0)
 		r = by_source_learn(&s->stages[i], run, s, first);

@@ -325,7 +325,7 @@ static void fill_ratio_counts(
 	}
 }
 
-static int draw(struct drawing *d, struct attar_report *report)
+static int stat_draw(struct drawing *d, struct attar_report *report)
 {
 	struct ratio_count *counts = calloc(d->n_events + 1, sizeof(*counts));
 
@@ -494,7 +494,7 @@ static int stat_report(
 	d.elapsed = d.mean ? (uint64_t)s->elapsed.mean : attar_run_recent(run);
 	if (s->line && !d.mean)
 		return draw_period(&d, s, report);
-	r = draw(&d, report);
+	r = stat_draw(&d, report);
 	if (d.mean)
 		draw_times(s, report);
 	return r;

@@ -193,7 +193,7 @@ static void set_plain(struct attar_run *run, const struct top *top, uint32_t sou
 	attar_run_source_repeats(run, source, e->is_plain ? on_repeats : NULL);
 }
 
-static int learn(struct attar_run *run, struct top *top, uint32_t source)
+static int top_learn(struct attar_run *run, struct top *top, uint32_t source)
 {
 	struct event *e = &top->of[source];
 	int r;
@@ -246,7 +246,7 @@ static int learn_new(struct attar_run *run, struct top *top)
 	memset(of + top->n_of, 0, (n - top->n_of) * sizeof(*of));
 	top->of = of;
 	for (; r == 0 && top->n_of < n; top->n_of++) {
-		r = learn(run, top, top->n_of);
+		r = top_learn(run, top, top->n_of);
 		if (r == 0)
 			r = check_key(run, top, top->n_of);
 	}
@@ -346,7 +346,7 @@ static void add_to_sum(const struct top *top, struct attar_keyrow *row, const st
 }
 
 /* Events with any attributes. */
-static int count(struct top *top, const struct event *e, const struct attar_event *ev)
+static int top_count(struct top *top, const struct event *e, const struct attar_event *ev)
 {
 	struct attar_expr_record record;
 	const uint64_t events = sample_events_get(&e->events, ev);
@@ -403,7 +403,7 @@ static int count_plain(struct top *top, const struct event *e, const struct atta
 	const struct attar_sample *s = &ev->record->sample;
 
 	if (!has_key(e, s->raw_size))
-		return count(top, e, ev);
+		return top_count(top, e, ev);
 	return add_plain(top, e, ev,
 		e->field ? attar_field_u64(e->field, s->raw, s->raw_size)
 			 : key_of_thread(ev->thread),
@@ -411,7 +411,7 @@ static int count_plain(struct top *top, const struct event *e, const struct atta
 }
 
 /* The first event, or one of a source that is new. */
-static __attribute__((noinline)) int begin(
+static __attribute__((noinline)) int top_begin(
 	struct attar_run *run, struct top *top, const struct attar_event *ev)
 {
 	int r;
@@ -423,7 +423,7 @@ static __attribute__((noinline)) int begin(
 	}
 	r = ev->counter < top->n_of ? 0 : learn_new(run, top);
 	top->n_ready = top->n_of;
-	return r < 0 ? r : count(top, &top->of[ev->counter], ev);
+	return r < 0 ? r : top_count(top, &top->of[ev->counter], ev);
 }
 
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -432,9 +432,9 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	const struct event *e;
 
 	if (ev->counter >= top->n_ready)
-		return begin(run, top, ev);
+		return top_begin(run, top, ev);
 	e = &top->of[ev->counter];
-	return e->is_plain ? count_plain(top, e, ev) : count(top, e, ev);
+	return e->is_plain ? count_plain(top, e, ev) : top_count(top, e, ev);
 }
 
 /* Events that are counted by count_plain(). */
@@ -452,7 +452,7 @@ static int on_repeats(struct attar_run *run, void *self, const struct attar_even
 		return add_plain(top, e, ev, key_of_thread(ev->thread), repeats->n);
 	for (uint64_t i = 0; r == 0 && i < repeats->n; i++, raw += repeats->stride)
 		r = is_known ? add_plain(top, e, ev, attar_field_u64(e->field, raw, size), 1)
-			     : count(top, e, ev); /* all lack the field */
+			     : top_count(top, e, ev); /* all lack the field */
 	return r;
 }
 

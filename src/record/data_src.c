@@ -13,7 +13,7 @@ struct out {
 	size_t size, len;
 };
 
-static void add(struct out *o, const char *text)
+static void data_src_add(struct out *o, const char *text)
 {
 	size_t room = o->len < o->size ? o->size - o->len : 0;
 
@@ -26,8 +26,8 @@ static void add(struct out *o, const char *text)
 static void part(struct out *o, const char *text)
 {
 	if (o->len)
-		add(o, ", ");
-	add(o, text);
+		data_src_add(o, ", ");
+	data_src_add(o, text);
 }
 
 /*
@@ -41,7 +41,7 @@ static void bits(
 		if (!(set >> i & 1) || !names[i])
 			continue;
 		part(o, prefix);
-		add(o, names[i]);
+		data_src_add(o, names[i]);
 	}
 }
 
@@ -80,16 +80,16 @@ static void level(struct out *o, const struct attar_data_src *d)
 
 	if (d->lvl_num != 0 && d->lvl_num != PERF_MEM_LVLNUM_NA_) {
 		part(o, d->remote && !hops[d->hops] ? "remote " : "");
-		add(o, numbers[d->lvl_num]);
+		data_src_add(o, numbers[d->lvl_num]);
 	} else {
 		bits(o, d->lvl, "", levels, ARRAY_SIZE(levels));
 	}
 	if (o->len == before && (d->lvl & (PERF_MEM_LVL_HIT | PERF_MEM_LVL_MISS)))
 		part(o, "cache");
 	if (d->lvl & PERF_MEM_LVL_HIT)
-		add(o, " hit");
+		data_src_add(o, " hit");
 	if (d->lvl & PERF_MEM_LVL_MISS)
-		add(o, " miss");
+		data_src_add(o, " miss");
 	if (hops[d->hops])
 		part(o, hops[d->hops]);
 }
@@ -104,11 +104,11 @@ static void tlb(struct out *o, unsigned set)
 	part(o, "TLB");
 	for (unsigned i = 0; i < ARRAY_SIZE(where); i++)
 		if (where[i] && set >> i & 1)
-			add(o, where[i]);
+			data_src_add(o, where[i]);
 	if (set & PERF_MEM_TLB_HIT)
-		add(o, " hit");
+		data_src_add(o, " hit");
 	if (set & PERF_MEM_TLB_MISS)
-		add(o, " miss");
+		data_src_add(o, " miss");
 }
 
 static void region(struct out *o, unsigned number)
@@ -127,12 +127,12 @@ static void region(struct out *o, unsigned number)
 	part(o, text);
 }
 
-static size_t finish(struct out *o, const char *nothing)
+static size_t data_src_finish(struct out *o, const char *nothing)
 {
 	if (o->size)
 		o->text[MIN(o->len, o->size - 1)] = '\0';
 	if (o->len == 0)
-		add(o, nothing);
+		data_src_add(o, nothing);
 	return o->len;
 }
 
@@ -156,7 +156,7 @@ size_t attar_data_src_text(uint64_t data_src, char *text, size_t size)
 		part(&o, "locked");
 	bits(&o, d.blk, "blocked by ", blocks, ARRAY_SIZE(blocks));
 	region(&o, d.region);
-	return finish(&o, "unknown");
+	return data_src_finish(&o, "unknown");
 }
 
 size_t attar_transaction_text(uint64_t transaction, char *text, size_t size)
@@ -174,7 +174,7 @@ size_t attar_transaction_text(uint64_t transaction, char *text, size_t size)
 			(unsigned long long)(transaction >> PERF_TXN_ABORT_SHIFT));
 		part(&o, code);
 	}
-	return finish(&o, "none");
+	return data_src_finish(&o, "none");
 }
 
 const char *attar_namespace_name(uint64_t index)

@@ -190,7 +190,7 @@ static void end_with_last_event(struct attar_run *run)
 }
 
 /* Delivers what the rings still hold before the last report. */
-static int finish(struct attar_run *run)
+static int loop_finish(struct attar_run *run)
 {
 	int r = run->stream ? attar_stream_stop(run->stream) : 0;
 
@@ -234,7 +234,7 @@ static int finish(struct attar_run *run)
 	return r;
 }
 
-static int start(struct attar_run *run)
+static int loop_start(struct attar_run *run)
 {
 	int r;
 
@@ -275,7 +275,7 @@ static int start_round(struct attar_run *run)
 	if (r == 0 && run->hooks.opened)
 		run->hooks.opened(run->hooks.ctx);
 	if (r == 0)
-		r = start(run);
+		r = loop_start(run);
 	if (r == 0)
 		run_set_tick(run, run->clock.began + run->opts.interval);
 	return r;
@@ -284,7 +284,7 @@ static int start_round(struct attar_run *run)
 /* 1: the command runs again; 0: the run is over. */
 static int next_round(struct attar_run *run)
 {
-	int r = finish(run);
+	int r = loop_finish(run);
 
 	run->phase = RUN_ENDED;
 	if (r < 0 || run->stop.seen || ++run->command.round >= run->command.rounds)
@@ -326,7 +326,8 @@ static bool can_leave_children(const struct attar_run *run)
 	       (run->command.argv && !o->all_cpus && !o->cpus && !o->tids && !o->cgroups);
 }
 
-static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, const char *function)
+static int loop_begin(
+	struct attar_run *run, const struct attar_run_hooks *hooks, const char *function)
 {
 	if (run->phase != RUN_NEW)
 		return attar_fail(-EINVAL,
@@ -372,7 +373,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
 {
 	CHECK_OWN(run, "run");
-	return begin(run, hooks, __func__);
+	return loop_begin(run, hooks, __func__);
 }
 
 int attar_run_step(struct attar_run *run, int timeout_ms)
@@ -440,7 +441,7 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 {
 	CHECK_OWN(run, "run");
 
-	int r = begin(run, hooks, __func__);
+	int r = loop_begin(run, hooks, __func__);
 
 	if (r < 0)
 		return r;

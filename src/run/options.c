@@ -15,7 +15,7 @@ static bool has_letter(const struct attar_option *table, char letter)
 	return false;
 }
 
-static size_t count(const struct attar_option *table)
+static size_t options_count(const struct attar_option *table)
 {
 	size_t n = 0;
 
@@ -29,7 +29,7 @@ static int add_common(struct attar_run *run, const char *title, const struct att
 {
 	const struct attar_option *own = run->profiler->options;
 	struct options *options = &run->options;
-	size_t n = count(table), taken = 0;
+	size_t n = options_count(table), taken = 0;
 	struct attar_option *copy;
 
 	for (size_t i = 0; i < n; i++)

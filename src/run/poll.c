@@ -16,7 +16,7 @@ static int fail_open(void)
 	return file_limit_fail(errno, "cannot open a descriptor for the run");
 }
 
-static int add(int epoll, int fd)
+static int poll_add(int epoll, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
@@ -75,13 +75,13 @@ int attar_run_fd(struct attar_run *run)
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = p->epoll < 0 ? fail_open() : open_timer(p);
 	if (r == 0)
-		r = add(p->epoll, p->timer);
+		r = poll_add(p->epoll, p->timer);
 	if (r == 0)
-		r = add(p->epoll, run->stop.fd);
+		r = poll_add(p->epoll, run->stop.fd);
 	if (r == 0 && run->stream)
-		r = add(p->epoll, attar_stream_fd(run->stream));
+		r = poll_add(p->epoll, attar_stream_fd(run->stream));
 	else if (r == 0)
-		r = add(p->epoll, attar_target_fd(run->target));
+		r = poll_add(p->epoll, attar_target_fd(run->target));
 	if (r < 0) {
 		run_poll_done(p);
 		return r;

@@ -15,7 +15,7 @@ static uint32_t *slot_of(const struct calltree *t, uint32_t parent, uint32_t key
 	return &t->slots[i];
 }
 
-static int grow(struct calltree *t)
+static int calltree_grow(struct calltree *t)
 {
 	size_t n = t->n_slots ? t->n_slots * 2 : 1024;
 	uint32_t *slots = calloc(n, sizeof(*slots));
@@ -34,7 +34,7 @@ uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t key)
 {
 	uint32_t *slot;
 
-	if ((t->nodes.n + 1) * 4 > t->n_slots * 3 && grow(t) < 0)
+	if ((t->nodes.n + 1) * 4 > t->n_slots * 3 && calltree_grow(t) < 0)
 		return CALLTREE_ROOT;
 	slot = slot_of(t, parent, key);
 	if (*slot)

@@ -35,7 +35,8 @@ void location_text(
 		(unsigned long long)location & 0xffffffffffffULL);
 }
 
-static int add(struct functions *f, const struct function *fn, struct map *map, uint64_t key)
+static int functions_add(
+	struct functions *f, const struct function *fn, struct map *map, uint64_t key)
 {
 	if (vec_push(&f->all, *fn) < 0 || map_put(map, key, f->all.n - 1) < 0)
 		return base_oom();
@@ -59,12 +60,12 @@ static int enter(struct functions *f, struct function fn)
 	found = map_get(&f->by_name, key);
 	fn.row = found ? (uint32_t)*found : (uint32_t)f->all.n;
 	if (!found)
-		return add(f, &fn, &f->by_name, key);
+		return functions_add(f, &fn, &f->by_name, key);
 	if (f->all.at[fn.row].address == fn.address || fn.kind == ATTAR_DSO_IS_JIT)
 		return (int)fn.row;
 	key = base_hash64(key ^ base_hash64(fn.address));
 	found = map_get(&f->by_address, key);
-	return found ? (int)*found : add(f, &fn, &f->by_address, key);
+	return found ? (int)*found : functions_add(f, &fn, &f->by_address, key);
 }
 
 /* Bytes as hexadecimal digits; NULL if there are none. */

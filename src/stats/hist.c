@@ -7,7 +7,7 @@
 /* Pages that are allocated at once: neighbouring powers of two usually follow. */
 enum { PAGES_FIRST = 1, PAGES_MORE = 2 };
 
-static int grow(struct attar_hist *hist)
+static int hist_grow(struct attar_hist *hist)
 {
 	struct attar_hist_buckets *b = hist->buckets;
 	size_t size = b ? b->size + PAGES_MORE : PAGES_FIRST;
@@ -28,7 +28,7 @@ static int add_page(struct attar_hist *hist, uint32_t page)
 	struct attar_hist_buckets *b = hist->buckets;
 
 	if (!b || b->n == b->size) {
-		if (grow(hist) < 0)
+		if (hist_grow(hist) < 0)
 			return -ENOMEM;
 		b = hist->buckets;
 	}

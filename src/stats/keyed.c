@@ -102,7 +102,7 @@ static int add_chunk(struct keyed *k)
 	return 0;
 }
 
-static void insert(struct keyed *k, struct keyed_slot slot)
+static void keyed_insert(struct keyed *k, struct keyed_slot slot)
 {
 	uint32_t i = slot.hash & k->mask;
 
@@ -126,7 +126,7 @@ static int grow_slots(struct keyed *k)
 	k->linked = 0;
 	for (size_t i = 0; i < old_size; i++)
 		if (old[i].entry)
-			insert(k, old[i]);
+			keyed_insert(k, old[i]);
 	free(old);
 	return 0;
 }
@@ -154,7 +154,7 @@ void keyed_link(struct keyed *k, void *entry)
 {
 	const struct keyed_head *head = keyed_head(entry);
 
-	insert(k, (struct keyed_slot){keyed_slot_hash(k, head->number), head->index + 1});
+	keyed_insert(k, (struct keyed_slot){keyed_slot_hash(k, head->number), head->index + 1});
 }
 
 static uint32_t slot_of(const struct keyed *k, const void *entry)

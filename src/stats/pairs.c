@@ -142,7 +142,7 @@ static __attribute__((noinline)) struct attar_start *clear_payload(
 	return &s->start;
 }
 
-static inline struct attar_start *begin(
+static inline struct attar_start *pairs_begin(
 	struct attar_pairs *p, struct open_start *s, const struct attar_stamp *at)
 {
 	const size_t payload = p->keyed.size - sizeof(*s);
@@ -175,7 +175,7 @@ static __attribute__((noinline)) struct attar_start *start_otherwise(
 		top = NULL;
 	}
 	s = open_start(p, key, top, at->task);
-	return likely(s) ? begin(p, s, at) : NULL;
+	return likely(s) ? pairs_begin(p, s, at) : NULL;
 }
 
 /* Whether the entry of this key is kept for this task, and nothing prevents a start in it. */
@@ -191,7 +191,7 @@ static inline struct attar_start *start_again(
 {
 	s->is_kept = false;
 	p->n_kept--;
-	return begin(p, s, at);
+	return pairs_begin(p, s, at);
 }
 
 static __attribute__((noinline)) const struct attar_start *no_start(

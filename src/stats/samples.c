@@ -70,7 +70,7 @@ static uint32_t *slot_of(const struct samples *s, uint64_t key)
 	return &s->slots[i];
 }
 
-static int grow(struct samples *s)
+static int samples_grow(struct samples *s)
 {
 	size_t n = s->n_slots ? s->n_slots * 2 : 64;
 	uint32_t *slots = calloc(n, sizeof(*slots));
@@ -91,7 +91,7 @@ int samples_add(struct samples *s, uint32_t task, uint32_t stack, uint64_t weigh
 	uint32_t *slot;
 
 	s->total += weight;
-	if ((s->pairs.n + 1) * 2 > s->n_slots && grow(s) < 0)
+	if ((s->pairs.n + 1) * 2 > s->n_slots && samples_grow(s) < 0)
 		return -ENOMEM;
 	slot = slot_of(s, key);
 	if (!*slot && s->pairs.n >= SAMPLES_PAIRS_MAX && stack != STACKS_FULL) {

@@ -109,7 +109,8 @@ static int make_room(struct stacks *s, size_t n)
 }
 
 /* The number of a known stack; 0: it is new. */
-static uint32_t find(const struct stacks *s, const uint64_t *locations, size_t n, uint32_t hash)
+static uint32_t stacks_find(
+	const struct stacks *s, const uint64_t *locations, size_t n, uint32_t hash)
 {
 	size_t i = hash & (s->n_slots - 1);
 
@@ -127,7 +128,7 @@ uint32_t stacks_intern(struct stacks *s, const uint64_t *locations, size_t n)
 {
 	uint32_t hash = hash_locations(locations, n), number, at;
 
-	number = s->n_slots ? find(s, locations, n, hash) : 0;
+	number = s->n_slots ? stacks_find(s, locations, n, hash) : 0;
 	if (number)
 		return number;
 	if (make_room(s, n) < 0) {

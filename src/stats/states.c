@@ -137,7 +137,7 @@ static void forget(struct attar_states *s, struct object *o)
 	keyed_release(&s->keyed, o);
 }
 
-static void drop(struct attar_states *s, struct object *o, uint64_t *count)
+static void states_drop(struct attar_states *s, struct object *o, uint64_t *count)
 {
 	if (o->state.state == ATTAR_NO_STATE)
 		return;
@@ -152,7 +152,7 @@ static inline void drop_if_lost(struct attar_states *s, struct object *o)
 	if (likely(o->state.since >= windows_end(&s->windows, o->state.cpu)))
 		return;
 	o->is_lost |= o->state.state != ATTAR_NO_STATE;
-	drop(s, o, &s->stats.lost);
+	states_drop(s, o, &s->stats.lost);
 }
 
 /* What happens from here on is known again, or counted separately. */
@@ -170,7 +170,7 @@ static struct object *new_object(struct attar_states *s, const struct keyed_key 
 
 	if (keyed_is_full(&s->keyed)) {
 		o = s->oldest;
-		drop(s, o, &s->stats.evicted);
+		states_drop(s, o, &s->stats.evicted);
 		forget(s, o);
 	}
 	o = keyed_new(&s->keyed, key);
@@ -194,7 +194,7 @@ static void check_task(struct attar_states *s, struct object *o, const struct at
 	if (!(s->opts.flags & ATTAR_STATES_SAME_TASK) || o->state.task == at->task ||
 		o->state.task == ATTAR_NO_TASK || at->task == ATTAR_NO_TASK)
 		return;
-	drop(s, o, &s->stats.reused);
+	states_drop(s, o, &s->stats.reused);
 	o->is_lost = false;
 	memset(o->state.value, 0, s->opts.value_size);
 	o->group_size = GROUP_IS_KEY;
@@ -233,11 +233,11 @@ static inline int end_segment(struct attar_states *s, struct object *o, uint64_t
 	if (o->state.state == ATTAR_NO_STATE)
 		return 0;
 	if (unlikely(time < o->state.since))
-		drop(s, o, &s->stats.backward);
+		states_drop(s, o, &s->stats.backward);
 	else
 		r = add_segment(s, o, time);
 	if (unlikely(r < 0))
-		drop(s, o, &s->stats.evicted);
+		states_drop(s, o, &s->stats.evicted);
 	return r;
 }
 
@@ -272,7 +272,7 @@ static inline int change(
 	return r;
 }
 
-static inline struct attar_state *set(struct attar_states *s, const struct keyed_key *key,
+static inline struct attar_state *states_set(struct attar_states *s, const struct keyed_key *key,
 	uint32_t state, const struct attar_stamp *at)
 {
 	struct object *o = keyed_find(&s->keyed, key);
@@ -292,7 +292,7 @@ struct attar_state *attar_states_set(struct attar_states *states, const void *ke
 {
 	struct keyed_key k = keyed_key(&states->keyed, key, MIN(key_size, states->keyed.key_max));
 
-	return set(states, &k, state, at);
+	return states_set(states, &k, state, at);
 }
 
 struct attar_state *attar_states_set_u64(
@@ -300,7 +300,7 @@ struct attar_state *attar_states_set_u64(
 {
 	struct keyed_key k = keyed_number(&key);
 
-	return set(states, &k, state, at);
+	return states_set(states, &k, state, at);
 }
 
 int attar_state_change(struct attar_states *states, struct attar_state *state, uint32_t to,
@@ -399,7 +399,7 @@ void attar_state_drop(struct attar_states *states, struct attar_state *state)
 	struct object *o = (struct object *)state;
 
 	drop_if_lost(states, o);
-	drop(states, o, &states->stats.unseen);
+	states_drop(states, o, &states->stats.unseen);
 }
 
 int attar_states_close(struct attar_states *states, uint64_t time)

@@ -49,7 +49,7 @@ static void forget(struct attar_address_space *space)
 	space->oldest = 0;
 }
 
-static void drop(struct attar_address_space *space)
+static void address_space_drop(struct attar_address_space *space)
 {
 	if (space->ranges && !--space->ranges->refs) {
 		unref_dsos(space, space->ranges->at, space->ranges->n);
@@ -66,7 +66,7 @@ static void drop(struct attar_address_space *space)
 struct attar_address_space *attar_address_space_free(struct attar_address_space *space)
 {
 	if (space) {
-		drop(space);
+		address_space_drop(space);
 		free(space);
 	}
 	return NULL;
@@ -93,7 +93,7 @@ void attar_address_space_reset(struct attar_address_space *space)
 {
 	CHECK_ARG_OR(space, "space", );
 
-	drop(space);
+	address_space_drop(space);
 }
 
 /* The index of the first range that ends after address; n if there is none. */
@@ -148,7 +148,7 @@ static int own(struct attar_address_space *space, size_t more)
 }
 
 /* JIT compilers change protections page by page: merge adjacent ranges of an owner. */
-static void join(struct attar_address_space *space, size_t i)
+static void address_space_join(struct attar_address_space *space, size_t i)
 {
 	struct ranges *ranges = space->ranges;
 	struct range *a = &ranges->at[i], *b = a + 1;
@@ -169,7 +169,7 @@ static uint64_t last_of(const struct range *r)
 }
 
 /* Replaces the overlapped ranges; the first and last keep their parts that do not overlap. */
-static int insert(struct attar_address_space *space, const struct range *new)
+static int address_space_insert(struct attar_address_space *space, const struct range *new)
 {
 	size_t first = first_after(space->ranges, new->start), end = first, n = 0;
 	struct ranges *ranges = space->ranges;
@@ -206,7 +206,7 @@ static int insert(struct attar_address_space *space, const struct range *new)
 	memcpy(ranges->at + first, pieces, n * sizeof(*pieces));
 	ranges->n += n - (end - first);
 	for (size_t i = first + n; i-- > (first ? first - 1 : 0);)
-		join(space, i);
+		address_space_join(space, i);
 	return 0;
 }
 
@@ -339,7 +339,7 @@ int attar_address_space_map(struct attar_address_space *space, const struct atta
 		range.dso = file_dso(space, mapping);
 	}
 	ref_dsos(space, &range, 1);
-	r = insert(space, &range);
+	r = address_space_insert(space, &range);
 	unref_dsos(space, &range, 1);
 	if (r == 0)
 		fill_hole(space, range.start);

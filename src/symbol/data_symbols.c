@@ -30,7 +30,7 @@ static bool is_wanted(const struct elf *elf, const struct elf_symbol *s)
 	       s->type == STT_COMMON;
 }
 
-static int add(void *ctx, const struct elf_symbol *s)
+static int data_symbols_add(void *ctx, const struct elf_symbol *s)
 {
 	struct reading *r = ctx;
 	struct data_symbols *symbols = r->symbols;
@@ -59,7 +59,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* Sorts them and keeps the largest of each address; of equal ones, the last of the file. */
-static void finish(struct data_symbols *symbols)
+static void data_symbols_finish(struct data_symbols *symbols)
 {
 	struct data_symbol *at = symbols->list.at;
 	size_t kept = 0;
@@ -90,8 +90,8 @@ static int read_table(struct data_symbols *symbols, const struct elf *elf, uint3
 		return r == -ENOMEM ? r : 0;
 	reading.strings = (const char *)symbols->strings;
 	reading.strings_size = strings->size;
-	r = elf_symbol_each(elf, section, ELF_ALL, add, &reading);
-	finish(symbols);
+	r = elf_symbol_each(elf, section, ELF_ALL, data_symbols_add, &reading);
+	data_symbols_finish(symbols);
 	return r < 0 ? r : symbols->list.n > 0;
 }
 

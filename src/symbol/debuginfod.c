@@ -48,7 +48,7 @@ static int on_progress(struct debuginfod_client *client, long done, long all)
 	return 0;
 }
 
-static bool load(struct debuginfod *d)
+static bool debuginfod_load(struct debuginfod *d)
 {
 	static const char *const names[] = {"debuginfod_begin", "debuginfod_set_progressfn",
 		"debuginfod_set_user_data", "debuginfod_find_debuginfo", "debuginfod_end"};
@@ -73,7 +73,7 @@ static bool is_ready(struct debuginfod *d)
 	if (d->is_off || !urls || !*urls)
 		return false;
 	if (!d->is_loaded)
-		d->is_off = !load(d);
+		d->is_off = !debuginfod_load(d);
 	d->is_loaded = true;
 	return !d->is_off;
 }

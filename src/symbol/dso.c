@@ -122,7 +122,7 @@ static void free_number(struct dsos *dsos, uint32_t number)
 	dsos->free = number;
 }
 
-static uint16_t add(struct dsos *dsos, uint64_t hash, const struct dso_key *key)
+static uint16_t dso_add(struct dsos *dsos, uint64_t hash, const struct dso_key *key)
 {
 	uint64_t *newest = map_get(&dsos->by_hash, hash);
 	uint32_t next = newest ? (uint32_t)*newest : 0, number = take_number(dsos, key);
@@ -218,7 +218,7 @@ uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key)
 		dsos->refused++;
 		return ATTAR_DSO_FULL;
 	}
-	return add(dsos, hash, key);
+	return dso_add(dsos, hash, key);
 }
 
 static bool has_same_contents(const struct dso *a, const struct dso *b)

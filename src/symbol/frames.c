@@ -319,7 +319,7 @@ static void find_end(struct found *f)
 }
 
 /* Finds the frames of a location, which is not lower than the one before. */
-static void find(struct attar_symbols *symbols, struct found *f, attar_location location)
+static void frames_find(struct attar_symbols *symbols, struct found *f, attar_location location)
 {
 	struct debug_frame sources[BATCH_FRAMES];
 	size_t n;
@@ -371,7 +371,7 @@ static void answer(const struct batch *b, size_t first, size_t n)
 		if (f.n && (location == f.location || location < f.end))
 			move_to(&f, location);
 		else
-			find(b->symbols, &f, location);
+			frames_find(b->symbols, &f, location);
 		b->fn(b->ctx, b->places[i], f.frames, f.n);
 	}
 }

@@ -66,7 +66,7 @@ static bool has_room(struct jitdump *dump, uint64_t start, uint64_t size)
 	return !dump->ended;
 }
 
-static int add(struct jitdump *dump, uint64_t start, uint64_t size)
+static int jitdump_add(struct jitdump *dump, uint64_t start, uint64_t size)
 {
 	struct perfmap_entry entry = {.start = start,
 		.size = (uint32_t)MIN(size, (uint64_t)UINT32_MAX),
@@ -85,7 +85,7 @@ static int add_load(struct jitdump *dump, const struct code_load *load)
 	dump->next_lines = 0;
 	if (!has_room(dump, load->address, load->size))
 		return 0;
-	r = add(dump, load->address, load->size);
+	r = jitdump_add(dump, load->address, load->size);
 	return r == 0 && lines ? map_put(&dump->lines, dump->read, lines) : r;
 }
 
@@ -104,7 +104,7 @@ static int add_move(struct jitdump *dump, const struct code_move *move)
 	r = lines ? map_put(&dump->lines, dump->read, *lines) : 0;
 	if (r == 0)
 		r = map_put(&dump->moved, dump->read, load);
-	return r == 0 ? add(dump, move->to, move->size) : r;
+	return r == 0 ? jitdump_add(dump, move->to, move->size) : r;
 }
 
 static bool read_at(
@@ -246,7 +246,7 @@ struct window {
 };
 
 /* The next bytes: at least `least`, otherwise NULL. */
-static const char *fill(struct window *w, size_t least)
+static const char *jitdump_fill(struct window *w, size_t least)
 {
 	if (w->n < least) {
 		w->first = 0;
@@ -257,7 +257,7 @@ static const char *fill(struct window *w, size_t least)
 	return w->n < least ? NULL : w->chunk + w->first;
 }
 
-static void take(struct window *w, size_t n)
+static void jitdump_take(struct window *w, size_t n)
 {
 	w->first += n;
 	w->at += n;
@@ -274,12 +274,12 @@ struct source_line {
 /* Reads a line of the record. The file "\377" is that of the line before. */
 static bool take_line(struct window *w, struct source_line *ret_line)
 {
-	const char *bytes = fill(w, LINE_BYTES), *nul;
+	const char *bytes = jitdump_fill(w, LINE_BYTES), *nul;
 	size_t n;
 
 	if (bytes && !memchr(bytes + LINE_BYTES, '\0', w->n - LINE_BYTES)) {
 		w->n = 0; /* the path ends beyond the chunk */
-		bytes = fill(w, LINE_BYTES);
+		bytes = jitdump_fill(w, LINE_BYTES);
 	}
 	if (!bytes)
 		return false;
@@ -291,7 +291,7 @@ static bool take_line(struct window *w, struct source_line *ret_line)
 	memcpy(&ret_line->line, bytes + 8, 4);
 	ret_line->file = bytes + LINE_BYTES;
 	ret_line->same_file = !strcmp(ret_line->file, "\377");
-	take(w, (size_t)(nul + 1 - bytes));
+	jitdump_take(w, (size_t)(nul + 1 - bytes));
 	return true;
 }
 

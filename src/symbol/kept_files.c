@@ -73,7 +73,8 @@ static void set_pids(const struct kept_files *kept, pid_t pid, struct dso_search
 	}
 }
 
-static void keep(struct kept_files *kept, struct dso *dso, const struct dso_search *where)
+static void kept_files_keep(
+	struct kept_files *kept, struct dso *dso, const struct dso_search *where)
 {
 	if (dso->fd >= 0 || dso->dropped || dso->tries >= DSO_MAX_TRIES)
 		return;
@@ -100,7 +101,7 @@ static void keep_file(struct kept_files *kept, pid_t pid, const struct attar_map
 		return;
 	set_pids(kept, pid, &where);
 	where.key = &key;
-	keep(kept, dsos_get(&kept->dsos, number), &where);
+	kept_files_keep(kept, dsos_get(&kept->dsos, number), &where);
 }
 
 /* ---- code of JIT compilers ---- */

@@ -79,7 +79,7 @@ static void store(const struct kernel *kernel)
 		kernel_cache_write(kernel->cache, &key, &kernel->lists[kernel->n - 1]);
 }
 
-static void load(struct kernel *kernel)
+static void kernel_load(struct kernel *kernel)
 {
 	struct kallsyms *list = &kernel->lists[kernel->n];
 	bool was_cached = kernel->is_cached;
@@ -137,7 +137,7 @@ static bool load_more(struct kernel *kernel)
 			return false;
 	}
 	kernel->tried = true;
-	load(kernel);
+	kernel_load(kernel);
 	return kernel->n > n;
 }
 

@@ -126,7 +126,8 @@ static int add_sections(struct kernel_module *module, const char *name, int fd)
 }
 
 /* name: as in /sys/module */
-static void find(struct attar_symbols *symbols, struct kernel_module *module, const char *name)
+static void kernel_module_find(
+	struct attar_symbols *symbols, struct kernel_module *module, const char *name)
 {
 	struct kernel_file wanted = {.name = name, .fits = has_lines};
 	int fd;
@@ -157,7 +158,7 @@ static bool plain_name(const char *owner, char name[NAME_MAX_BYTES])
 	return true;
 }
 
-static struct kernel_module *add(struct attar_symbols *symbols, const char *owner)
+static struct kernel_module *kernel_module_add(struct attar_symbols *symbols, const char *owner)
 {
 	struct kernel_module module = {0};
 	char name[NAME_MAX_BYTES];
@@ -169,7 +170,7 @@ static struct kernel_module *add(struct attar_symbols *symbols, const char *owne
 		free(module.name);
 		return NULL;
 	}
-	find(symbols, &symbols->modules.list.at[symbols->modules.list.n - 1], name);
+	kernel_module_find(symbols, &symbols->modules.list.at[symbols->modules.list.n - 1], name);
 	attar_error_clear();
 	return &symbols->modules.list.at[symbols->modules.list.n - 1];
 }
@@ -179,7 +180,7 @@ static struct kernel_module *module_named(struct attar_symbols *symbols, const c
 	vec_each (&symbols->modules.list, module)
 		if (!strcmp(module->name, owner))
 			return module;
-	return add(symbols, owner);
+	return kernel_module_add(symbols, owner);
 }
 
 struct dso *kernel_module_of(struct attar_symbols *symbols, const char *owner, uint64_t *address)

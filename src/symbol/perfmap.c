@@ -31,7 +31,8 @@ static const char *take_hex(const char *p, const char *end, uint64_t *ret_value)
 }
 
 /* Parses a line without its newline. Returns the start of the name, NULL if it is not an entry. */
-static const char *split(const char *p, const char *end, uint64_t *ret_start, uint64_t *ret_size)
+static const char *perfmap_split(
+	const char *p, const char *end, uint64_t *ret_start, uint64_t *ret_size)
 {
 	p = take_hex(p, end, ret_start);
 	if (p)
@@ -56,7 +57,7 @@ static ssize_t add_lines(struct perfmap *map, const char *text, size_t n, uint64
 			map->ended = true;
 			break;
 		}
-		if (split(p, newline, &start, &size)) {
+		if (perfmap_split(p, newline, &start, &size)) {
 			struct perfmap_entry entry = {
 				.start = start,
 				.size = (uint32_t)MIN(size, (uint64_t)UINT32_MAX),
@@ -218,7 +219,7 @@ int perfmap_name(
 
 	if (n == USUAL)
 		n = read_line(source, entry, line, sizeof(line));
-	text = split(line, line + n, &start, &size);
+	text = perfmap_split(line, line + n, &start, &size);
 	if (!text || start != entry->start || !*text)
 		return -ENODATA;
 	perfmap_add_name(name, text, MIN((size_t)(line + n - text), (size_t)PERFMAP_MAX_READ));

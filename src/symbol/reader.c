@@ -54,7 +54,7 @@ static uint64_t cpu_time(const struct reader *reader)
 		       : (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-static void stop(struct reader *reader)
+static void reader_stop(struct reader *reader)
 {
 	if (!reader->life)
 		return;
@@ -72,7 +72,7 @@ void readers_free(struct symbol_readers *readers)
 	if (!readers)
 		return;
 	vec_each (&readers->users, reader) {
-		stop(*reader);
+		reader_stop(*reader);
 		free(*reader);
 	}
 	vec_done(&readers->users);
@@ -146,7 +146,7 @@ static void make_room(struct symbol_readers *readers)
 			oldest = *reader;
 	}
 	if (n >= READERS_MAX)
-		stop(oldest);
+		reader_stop(oldest);
 }
 
 /* ---- packets ---- */
@@ -379,7 +379,7 @@ static int begin_process(struct reader_call *call)
 	if (r > 0)
 		r = readers->in.head.type == MESSAGE_READY ? readers->in.head.status : -EBADMSG;
 	if (r < 0) {
-		stop(call->reader);
+		reader_stop(call->reader);
 		readers->is_off = true;
 		log_debug(
 			"files are read in this process: cannot start a reader: %s", strerror(-r));
@@ -416,7 +416,7 @@ int reader_begin(struct reader_call *call)
 		return -ECHILD;
 	if (reader->life && (has_ended(reader) || reader->texts.n > TEXTS_MAX / 2 ||
 				    cpu_time(reader) > CPU_MAX * 1000000000ULL))
-		stop(reader);
+		reader_stop(reader);
 	return reader->life ? 0 : begin_process(call);
 }
 
@@ -449,7 +449,7 @@ void reader_end(struct reader_call *call, int r)
 	if (is_refused)
 		return;
 	reader->failures += !call->readers->is_off;
-	stop(reader);
+	reader_stop(reader);
 }
 
 /* ---- which one ---- */

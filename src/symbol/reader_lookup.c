@@ -139,7 +139,7 @@ static int file_of(const struct reader_call *call)
  * Gives the file to the reader, whose process runs. Returns 0; or a negative errno, and *ret_error
  * is set if the reader has not failed, but the file.
  */
-static int load(struct reader_call *call, int *ret_error)
+static int reader_lookup_load(struct reader_call *call, int *ret_error)
 {
 	int file _cleanup_close_ = file_of(call), r;
 
@@ -175,7 +175,7 @@ int readers_load(
 	call.root = root;
 	r = reader_begin(&call);
 	if (r == 0)
-		r = load(&call, &error);
+		r = reader_lookup_load(&call, &error);
 	reader_end(&call, r);
 	if (symbols->readers->is_off)
 		return r;
@@ -222,7 +222,7 @@ static int send_jit(struct reader_call *call)
  * Starts a request to the reader that has the DSO, which gets it again if its process is another
  * one. *ret_error: the file cannot be read any more.
  */
-static int begin(struct reader_call *call, int *ret_error)
+static int reader_lookup_begin(struct reader_call *call, int *ret_error)
 {
 	int r;
 
@@ -234,11 +234,12 @@ static int begin(struct reader_call *call, int *ret_error)
 		return r;
 	if (call->dso->key.kind == ATTAR_DSO_IS_JIT)
 		return send_jit(call);
-	return call->dso->apart.life == call->reader->life ? 0 : load(call, ret_error);
+	return call->dso->apart.life == call->reader->life ? 0
+							   : reader_lookup_load(call, ret_error);
 }
 
 /* A failed request: the file has no names, or is read in this process if readers cannot start. */
-static void end(struct reader_call *call, int r, int error)
+static void reader_lookup_end(struct reader_call *call, int r, int error)
 {
 	struct dso *dso = call->dso;
 
@@ -399,12 +400,12 @@ static int ask_symbols(struct reader_call *call, const uint64_t *offsets, size_t
 static int look_up(struct reader_call *call, uint64_t offset, uint32_t *ret_number,
 	struct message_symbol *ret_is)
 {
-	int error, r = begin(call, &error);
+	int error, r = reader_lookup_begin(call, &error);
 
 	*ret_number = 0;
 	if (r == 0 && error == 0)
 		r = ask_symbols(call, &offset, 1, ret_number, ret_is);
-	end(call, r, error);
+	reader_lookup_end(call, r, error);
 	return r < 0 || error < 0 || !*ret_number ? -ENOENT : 0;
 }
 
@@ -467,11 +468,11 @@ void readers_prefetch(
 	struct reader_call call = call_of(symbols, dso);
 	struct message_symbol is;
 	uint32_t number;
-	int error, r = begin(&call, &error);
+	int error, r = reader_lookup_begin(&call, &error);
 
 	for (size_t at = 0; r == 0 && error == 0 && at < n; at += ASKED_MAX)
 		r = ask_symbols(&call, offsets + at, MIN(n - at, (size_t)ASKED_MAX), &number, &is);
-	end(&call, r, error);
+	reader_lookup_end(&call, r, error);
 }
 
 bool readers_know(const struct dso *dso, uint64_t offset)
@@ -613,10 +614,10 @@ static int frames_of_part(struct attar_symbols *symbols, struct dso *dso,
 
 	if (!answered)
 		return base_oom();
-	r = begin(&call, &error);
+	r = reader_lookup_begin(&call, &error);
 	if (r == 0 && error == 0)
 		r = ask_frames(&w);
-	end(&call, r, error);
+	reader_lookup_end(&call, r, error);
 	return r < 0 ? r : error;
 }
 

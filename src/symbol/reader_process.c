@@ -182,7 +182,7 @@ static const char *text_at(const struct packet *request, size_t at)
 	return at > request->n ? "" : (const char *)request->bytes + at;
 }
 
-static int begin(struct reading *r)
+static int reader_process_begin(struct reading *r)
 {
 	struct message_begin begin;
 	struct attar_symbols_opts opts = {.size = sizeof(opts), .no_kernel = true};
@@ -262,7 +262,7 @@ static void answer_load(struct reading *r, struct dso *dso)
 	send_answer(r, MESSAGE_LOADED, dso->state == DSO_LOADED ? 0 : MIN(dso->error, -1));
 }
 
-static void load(struct reading *r)
+static void reader_process_load(struct reading *r)
 {
 	struct message_load load;
 	struct dso_key key = {.kind = ATTAR_DSO_IS_FILE};
@@ -431,12 +431,12 @@ static int answer(struct reading *r)
 	r->faults = base_oom_count();
 	r->dso = r->request.head.dso;
 	if (type == MESSAGE_BEGIN)
-		return begin(r);
+		return reader_process_begin(r);
 	if (!r->symbols)
 		return -EINVAL;
 	switch (type) {
 	case MESSAGE_LOAD:
-		load(r);
+		reader_process_load(r);
 		return 0;
 	case MESSAGE_JIT:
 		return set_jit(r);

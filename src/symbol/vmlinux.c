@@ -49,7 +49,7 @@ static int find_start(void *ctx, const struct kallsyms_line *line)
 	return 1;
 }
 
-static void find(struct attar_symbols *symbols)
+static void vmlinux_find(struct attar_symbols *symbols)
 {
 	uint64_t address = 0, linked = 0;
 	struct kernel_file wanted = {.name = "the kernel", .fits = has_start, .ctx = &linked};
@@ -77,7 +77,7 @@ struct dso *vmlinux_of(struct attar_symbols *symbols, uint64_t *ret_slide)
 		return NULL;
 	if (!vmlinux->is_sought) {
 		vmlinux->is_sought = true;
-		find(symbols);
+		vmlinux_find(symbols);
 		attar_error_clear();
 	}
 	if (!vmlinux->number)

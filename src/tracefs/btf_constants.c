@@ -24,7 +24,7 @@ static uint64_t hash(const char *text)
 	return base_hash_bytes(BASE_HASH_START, text, strlen(text));
 }
 
-static void add(struct btf *b, uint32_t name_off, uint64_t value)
+static void btf_constants_add(struct btf *b, uint32_t name_off, uint64_t value)
 {
 	uint64_t key, *known;
 
@@ -41,7 +41,7 @@ static void add(struct btf *b, uint32_t name_off, uint64_t value)
 static void add_enum(struct btf *b, const uint32_t *at, unsigned n, bool wide)
 {
 	for (unsigned i = 0; i < n; i++, at += wide ? 3 : 2)
-		add(b, at[0],
+		btf_constants_add(b, at[0],
 			wide ? at[1] | (uint64_t)at[2] << 32 : (uint64_t)(int64_t)(int32_t)at[1]);
 }
 

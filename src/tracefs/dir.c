@@ -3,7 +3,7 @@
 
 #include <dirent.h>
 
-static int compare(const void *a, const void *b)
+static int dir_compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -32,7 +32,7 @@ int dir_read(const char *path, dir_names *ret_names)
 			r = dir_names_add(ret_names, entry->d_name);
 	closedir(dir);
 	if (ret_names->n)
-		qsort(ret_names->at, ret_names->n, sizeof(char *), compare);
+		qsort(ret_names->at, ret_names->n, sizeof(char *), dir_compare);
 	return r;
 }
 

@@ -80,7 +80,7 @@ static int number(struct span *s, uint64_t max, uint64_t *ret_value)
 	return 0;
 }
 
-static const char *keep(struct format *f, struct span a, struct span b)
+static const char *format_keep(struct format *f, struct span a, struct span b)
 {
 	char *start = f->strings + f->strings_len;
 
@@ -112,7 +112,7 @@ static int split_function_pointer(struct span text, struct decl *ret_decl)
 	return name.n ? 0 : -EBADMSG;
 }
 
-static int split(struct span text, struct decl *ret_decl)
+static int format_split(struct span text, struct decl *ret_decl)
 {
 	struct span rest = trim(text), name;
 	const char *end = rest.at + rest.n;
@@ -291,7 +291,7 @@ static int add_field(struct format *f, struct span line)
 	if (!semicolon || f->fields.n >= FORMAT_FIELDS_MAX)
 		return -EBADMSG;
 	n = (size_t)(semicolon - line.at);
-	if (split((struct span){line.at, n}, &d) < 0)
+	if (format_split((struct span){line.at, n}, &d) < 0)
 		return -EBADMSG;
 	if (read_place((struct span){semicolon + 1, line.n - n - 1}, &field) < 0)
 		return -EBADMSG;
@@ -301,8 +301,8 @@ static int add_field(struct format *f, struct span line)
 	if (field.place != ATTAR_FIELD_FIXED && d.dims.n)
 		d.dims = (struct span){"[]", 2}; /* kernels write an uninitialized number there */
 	field.is_common = starts(d.name, "common_");
-	field.name = keep(f, d.name, (struct span){d.name.at, 0});
-	field.type = keep(f, d.type, d.dims);
+	field.name = format_keep(f, d.name, (struct span){d.name.at, 0});
+	field.type = format_keep(f, d.type, d.dims);
 	if (!field.name || !field.type)
 		return -EBADMSG;
 	f->pub.size = MAX(f->pub.size, (uint32_t)field.offset + field.size);
@@ -314,7 +314,7 @@ static int read_line(struct format *f, struct span line, bool *ret_has_id)
 	struct span none = {line.at, 0};
 
 	if (skip(&line, "name:")) {
-		f->pub.name = keep(f, trim(line), none);
+		f->pub.name = format_keep(f, trim(line), none);
 		return f->pub.name ? 0 : -EBADMSG;
 	}
 	if (skip(&line, "ID:")) {
@@ -346,7 +346,7 @@ static int read_text(struct format *f, struct span rest)
 		struct span line;
 
 		if (skip(&rest, "print fmt:")) { /* last line: arbitrary text */
-			f->pub.print = keep(f, trim(rest), (struct span){rest.at, 0});
+			f->pub.print = format_keep(f, trim(rest), (struct span){rest.at, 0});
 			break;
 		}
 		line = cut_line(&rest);
@@ -389,8 +389,8 @@ int attar_format_parse(
 	f->strings = malloc(f->strings_size);
 	r = f->strings ? 0 : base_oom();
 	if (r == 0) {
-		f->pub.system =
-			keep(f, (struct span){system, strlen(system)}, (struct span){text, 0});
+		f->pub.system = format_keep(
+			f, (struct span){system, strlen(system)}, (struct span){text, 0});
 		r = read_text(f, (struct span){text, len});
 	}
 	if (r < 0) {

@@ -78,7 +78,7 @@ static void wait_a_little(unsigned tries)
  * Stops the thread. *ret_signal is a signal that arrived at that moment, to be delivered when the
  * thread continues; 0: none.
  */
-static int stop(pid_t tid, int *ret_signal)
+static int thread_copy_stop(pid_t tid, int *ret_signal)
 {
 	uint64_t end = base_now() + stop_within;
 	int status;
@@ -220,7 +220,7 @@ static int make_room(struct attar_thread_copy *copy, size_t n)
 }
 
 /* Adds to copy->stopped. */
-static int take(
+static int thread_copy_take(
 	pid_t tid, size_t stack_max, struct attar_thread_copy *copy, struct other_copy *other)
 {
 	const struct unwind_machine *machine = unwind_machine_native();
@@ -238,7 +238,7 @@ static int take(
 		return r;
 	proc_memory_hold();
 	began = base_now();
-	r = stop(tid, &signal);
+	r = thread_copy_stop(tid, &signal);
 	if (r == 0) {
 		r = copy_stopped(tid, machine, stack_max, copy, other);
 		resume(tid, signal);
@@ -259,7 +259,8 @@ int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy
 	CHECK_ARG(copy, "copy");
 
 	copy->stopped = 0;
-	return take(tid, stack_max ?: ATTAR_THREAD_STACK_DEFAULT, copy, &(struct other_copy){0});
+	return thread_copy_take(
+		tid, stack_max ?: ATTAR_THREAD_STACK_DEFAULT, copy, &(struct other_copy){0});
 }
 
 /* ---- copy and unwind ---- */
@@ -280,7 +281,7 @@ ssize_t attar_thread_stack(pid_t tid, size_t stack_max, struct attar_address_spa
 	stack_max = stack_max ?: ATTAR_THREAD_STACK_DEFAULT;
 	ret_end = ret_end ?: &end;
 	copy->stopped = 0;
-	r = take(tid, stack_max, copy, &other);
+	r = thread_copy_take(tid, stack_max, copy, &other);
 	if (r == 0)
 		n = (ssize_t)unwind_stacks(
 			space, &copy->input, NULL, locations, max, ret_end, &other.stack.sp);
@@ -288,7 +289,7 @@ ssize_t attar_thread_stack(pid_t tid, size_t stack_max, struct attar_address_spa
 		return r < 0 ? r : n;
 	/* where the interrupted code is on its stack is known now: both are copied at one moment */
 	other.bytes = malloc(stack_max);
-	r = other.bytes ? take(tid, stack_max, copy, &other) : base_oom();
+	r = other.bytes ? thread_copy_take(tid, stack_max, copy, &other) : base_oom();
 	if (r == 0)
 		n = (ssize_t)unwind_stacks(space, &copy->input, &other.stack, locations, max,
 			ret_end, &other.stack.sp);

@@ -119,7 +119,7 @@ static bool evaluate(struct unwinder *u, const struct cfi_table *table, int32_t 
 }
 
 /* The value of a register in the caller. False: it is not known. */
-static bool apply(struct unwinder *u, const struct cfi_table *table, struct cfi_rule rule,
+static bool unwind_apply(struct unwinder *u, const struct cfi_table *table, struct cfi_rule rule,
 	uint64_t cfa, uint64_t *ret_value)
 {
 	uint64_t address = cfa + (uint64_t)(int64_t)rule.value;
@@ -241,7 +241,7 @@ static int step_cfi(struct unwinder *u, const struct cfi_table *table,
 		uint64_t bit = 1ULL << rule.reg;
 
 		changed |= bit;
-		if (apply(u, table, rule, cfa, &value[i])) {
+		if (unwind_apply(u, table, rule, cfa, &value[i])) {
 			known |= bit;
 			continue;
 		}
@@ -436,7 +436,7 @@ static const struct code *look_up(struct unwinder *u, attar_location location)
 	return c->code;
 }
 
-static int step(struct unwinder *u, const struct code *code, attar_location location,
+static int unwind_step(struct unwinder *u, const struct code *code, attar_location location,
 	enum attar_unwind_end *ret_end)
 {
 	if (likely(step_saved(u, code))) {
@@ -504,7 +504,7 @@ static size_t walk(
 		if (is_exact && !was_exact) /* a handler returns to it, but did not call it */
 			locations[n - 1] = location + 1;
 		u->beyond = false;
-		if (step(u, code, location, ret_end)) {
+		if (unwind_step(u, code, location, ret_end)) {
 			*ret_end = end_of(u, *ret_end);
 			return n;
 		}

@@ -333,7 +333,7 @@ static void reload(struct agent *a)
 
 /* ---- the loop ---- */
 
-static void stop(struct agent *a)
+static void agent_stop(struct agent *a)
 {
 	if (!a->stopping)
 		agent_notify("STOPPING=1");
@@ -350,7 +350,7 @@ static void take_signals(struct agent *a)
 		if (info.ssi_signo == SIGHUP)
 			reload(a);
 		else if (info.ssi_signo != SIGCHLD)
-			stop(a);
+			agent_stop(a);
 	}
 }
 
@@ -422,7 +422,7 @@ static void raise_file_limit(void)
  * Capabilities belong to threads, and new threads inherit them: the rights are given up before the
  * server has a thread. CAP_DAC_READ_SEARCH, which is kept, reads a token or key of root.
  */
-static int begin(struct agent *a)
+static int agent_begin(struct agent *a)
 {
 	int r = open_signals(a);
 
@@ -438,7 +438,7 @@ static int begin(struct agent *a)
 	return r;
 }
 
-static void end(struct agent *a)
+static void agent_end(struct agent *a)
 {
 	vec_each (&a->children, it)
 		agent_child_free(*it);
@@ -474,7 +474,7 @@ static int agent_run(void *state, const struct command_words *words)
 		status = report_error(STATUS_USAGE);
 	} else if (args->check) {
 		status = print_check(&a);
-	} else if ((r = begin(&a)) < 0) {
+	} else if ((r = agent_begin(&a)) < 0) {
 		status = report_error(status_of(r));
 	} else {
 		start_due(&a);
@@ -484,7 +484,7 @@ static int agent_run(void *state, const struct command_words *words)
 		agent_notify("READY=1");
 		run_until_stopped(&a);
 	}
-	end(&a);
+	agent_end(&a);
 	return status;
 }
 

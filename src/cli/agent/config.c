@@ -126,7 +126,7 @@ static int unknown_key(const char *key)
 		CLIP(key));
 }
 
-static int set(struct agent_config *c, const char *key, const char *value)
+static int config_set(struct agent_config *c, const char *key, const char *value)
 {
 	if (!*value)
 		return attar_fail(-EINVAL, "the value is missing");
@@ -148,14 +148,14 @@ static int set(struct agent_config *c, const char *key, const char *value)
 
 int agent_config_set(struct agent_config *c, const char *key, const char *value)
 {
-	int r = set(c, key, value);
+	int r = config_set(c, key, value);
 
 	return r < 0 && r != -ENOMEM ? attar_context(r, "%s", key) : r;
 }
 
 /* ---- sections ---- */
 
-static int split(struct reader *r, struct agent_section *s)
+static int config_split(struct reader *r, struct agent_section *s)
 {
 	int n;
 
@@ -224,7 +224,7 @@ static int check_sections(struct reader *r)
 				"add a line such as run = profile -F 19 -g -i 10s",
 				s->name);
 		else
-			e = split(r, s);
+			e = config_split(r, s);
 		e = keep_on(r, e);
 		if (e < 0)
 			return e;

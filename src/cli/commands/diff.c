@@ -334,7 +334,7 @@ static void add_remarks(const struct comparison *c, const struct attar_diff_resu
 			c->opts.fail_above * 100, (unsigned long long)result->beyond);
 }
 
-static int compare(struct comparison *c, struct attar_diff_result *result)
+static int diff_compare(struct comparison *c, struct attar_diff_result *result)
 {
 	struct attar_report *report = attar_report_new("diff");
 	int r = report ? 0 : base_oom();
@@ -362,7 +362,7 @@ static int diff_run(void *state, const struct command_words *words)
 	int status = STATUS_OK;
 
 	c->opts.size = sizeof(c->opts);
-	if (take_arguments(c, words->operands) < 0 || compare(c, &result) < 0)
+	if (take_arguments(c, words->operands) < 0 || diff_compare(c, &result) < 0)
 		status = report_error(STATUS_USAGE);
 	else if (result.beyond)
 		status = STATUS_FAILED;

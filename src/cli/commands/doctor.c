@@ -161,7 +161,7 @@ static int fill_profiler(struct doctor *d)
 	return r;
 }
 
-static int fill(struct doctor *d)
+static int doctor_fill(struct doctor *d)
 {
 	struct utsname kernel;
 	struct attar_section *t;
@@ -193,8 +193,8 @@ static int examine(struct doctor *d)
 		base_oom();
 		return report_error(STATUS_FAILED);
 	}
-	status =
-		fill(d) < 0 ? report_error(STATUS_FAILED) : print_report(d->report, d->json, false);
+	status = doctor_fill(d) < 0 ? report_error(STATUS_FAILED)
+				    : print_report(d->report, d->json, false);
 	vec_each (&d->findings, f)
 		free(f->remedy);
 	vec_done(&d->findings);

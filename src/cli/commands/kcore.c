@@ -195,7 +195,7 @@ static int find_address(struct kcore *k)
 	return r;
 }
 
-static int fill(struct kcore *k, struct attar_report *report)
+static int kcore_fill(struct kcore *k, struct attar_report *report)
 {
 	struct attar_section *table = attar_report_table(report, "memory");
 	struct attar_symbols *symbols = NULL;
@@ -223,7 +223,7 @@ static int kcore_run(void *state, const struct command_words *words)
 	if (take_operands(k, words->operands) < 0)
 		return report_error(STATUS_USAGE);
 	report = attar_report_new("kcore");
-	r = report ? fill(k, report) : base_oom();
+	r = report ? kcore_fill(k, report) : base_oom();
 	status = r < 0 ? report_error(r == -ENOENT ? STATUS_USAGE : status_of(r))
 		       : print_report(report, k->json, true);
 	attar_report_free(report);

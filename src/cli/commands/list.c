@@ -48,7 +48,7 @@ void list_put_fields(struct buf *b, const struct attar_format *format)
 			buf_printf(b, "%s%s", b->len ? " " : "", format->fields[i].name);
 }
 
-static void begin(struct list *l, const char *kind)
+static void list_begin(struct list *l, const char *kind)
 {
 	l->kind = kind;
 	l->section = NULL;
@@ -78,7 +78,7 @@ static void add_wanted(struct list *l, const char *name, const char *about, cons
 	attar_cell_text(l->section, about);
 }
 
-static void add(struct list *l, const char *name, const char *about, const char *missing)
+static void list_add(struct list *l, const char *name, const char *about, const char *missing)
 {
 	if (wanted(l, name))
 		add_wanted(l, name, about, missing);
@@ -118,7 +118,7 @@ static int add_named(void *ctx, const struct attar_named_event *event)
 	char about[512];
 
 	if (!l->kind || strcmp(l->kind, kind) != 0)
-		begin(l, kind);
+		list_begin(l, kind);
 	if (!wanted(l, event->name) && !(alias && wanted(l, alias)))
 		return 0;
 	snprintf(about, sizeof(about), "%s%s%s", event->about, alias ? "; also: " : "",
@@ -146,7 +146,7 @@ static int add_pmu_event(void *ctx, const struct attar_pmu_event *event)
 		buf_printf(&about, ", in %s", event->unit);
 	if (p->pmu->system_wide)
 		buf_str(&about, ", device event: system-wide only");
-	add(p->list, name, buf_text(&about), NULL);
+	list_add(p->list, name, buf_text(&about), NULL);
 	return 0;
 }
 
@@ -154,7 +154,7 @@ static void add_pmus(struct list *l)
 {
 	const struct attar_pmu *pmu;
 
-	begin(l, "PMU");
+	list_begin(l, "PMU");
 	for (size_t i = 0; (pmu = attar_catalog_pmu(l->catalog, i)); i++)
 		attar_pmu_events(pmu, add_pmu_event, &(struct pmu_list){l, pmu});
 }
@@ -170,18 +170,18 @@ static int add_tracepoint(void *ctx, const char *system, const char *event)
 	if (!wanted(l, name))
 		return 0;
 	if (l->names || attar_catalog_format(l->catalog, system, event, &format) < 0) {
-		add(l, name, "", l->names ? NULL : "no: its format cannot be read");
+		list_add(l, name, "", l->names ? NULL : "no: its format cannot be read");
 		return 0;
 	}
 	list_put_fields(&about, format);
-	add(l, name, buf_text(&about), NULL);
+	list_add(l, name, buf_text(&about), NULL);
 	return 0;
 }
 
 /* Without tracefs the rest of the list is still useful. */
 static void add_tracepoints(struct list *l)
 {
-	begin(l, "tracepoint");
+	list_begin(l, "tracepoint");
 	l->unreadable = attar_catalog_tracepoints(l->catalog, add_tracepoint, l);
 	if (l->unreadable < 0)
 		l->unreadable_text = strdup(attar_error());
@@ -199,23 +199,23 @@ static void add_forms(struct list *l)
 {
 	if (l->names)
 		return;
-	begin(l, "syntax");
-	add(l, "rNNN", "a raw CPU event, hexadecimal", reason_no_raw(l));
-	add(l, "PMU/config=N,.../", "a PMU event by its terms", NULL);
-	add(l, "mem:ADDRESS[/LENGTH][:rwx]",
+	list_begin(l, "syntax");
+	list_add(l, "rNNN", "a raw CPU event, hexadecimal", reason_no_raw(l));
+	list_add(l, "PMU/config=N,.../", "a PMU event by its terms", NULL);
+	list_add(l, "mem:ADDRESS[/LENGTH][:rwx]",
 		"a breakpoint: reads, writes or execution of an address", NULL);
-	add(l, "kprobe:FUNCTION[+OFFSET]", "entry of a kernel function", no_pmu("kprobe"));
-	add(l, "kretprobe:FUNCTION", "return of a kernel function", no_pmu("kprobe"));
-	add(l, "uprobe:FUNCTION[+OFFSET]@FILE", "entry of a function in a program or library",
+	list_add(l, "kprobe:FUNCTION[+OFFSET]", "entry of a kernel function", no_pmu("kprobe"));
+	list_add(l, "kretprobe:FUNCTION", "return of a kernel function", no_pmu("kprobe"));
+	list_add(l, "uprobe:FUNCTION[+OFFSET]@FILE", "entry of a function in a program or library",
 		no_pmu("uprobe"));
-	add(l, "uretprobe:FUNCTION@FILE", "return of a function in a program or library",
+	list_add(l, "uretprobe:FUNCTION@FILE", "return of a function in a program or library",
 		no_pmu("uprobe"));
-	add(l, "usdt:[FILE:]PROVIDER:NAME",
+	list_add(l, "usdt:[FILE:]PROVIDER:NAME",
 		"a USDT probe of a program or library; attar list usdt:FILE lists its probes",
 		no_pmu("uprobe"));
 }
 
-static void fill(struct list *l)
+static void list_fill(struct list *l)
 {
 	attar_named_events(add_named, l);
 	add_pmus(l);
@@ -250,7 +250,7 @@ static int go(struct list *l)
 		r = base_oom();
 	if (r < 0)
 		return report_error(status_of(r));
-	fill(l);
+	list_fill(l);
 	if (l->pattern && !l->found)
 		return nothing(l);
 	if (l->unreadable_text)

@@ -27,7 +27,7 @@ bool list_usdt_is(const char *pattern)
 	return !strncmp(pattern, prefix, strlen(prefix));
 }
 
-static int keep(void *ctx, const struct attar_usdt_location *location)
+static int list_usdt_keep(void *ctx, const struct attar_usdt_location *location)
 {
 	struct listing *l = ctx;
 	struct location *copy = vec_add(&l->locations);
@@ -42,7 +42,7 @@ static int keep(void *ctx, const struct attar_usdt_location *location)
 	return copy->event && copy->arguments && copy->operands ? 0 : base_oom();
 }
 
-static void done(struct listing *l)
+static void list_usdt_done(struct listing *l)
 {
 	vec_each (&l->locations, it) {
 		free(it->event);
@@ -92,7 +92,7 @@ static bool is_same(const struct listing *l, const struct location *a, const str
 	       (l->names || (!l->verbose && !strcmp(a->arguments, b->arguments)));
 }
 
-static void fill(const struct listing *l)
+static void list_usdt_fill(const struct listing *l)
 {
 	struct attar_section *s = l->names ? NULL : attar_report_table(l->report, "USDT");
 	const struct location *at = l->locations.at;
@@ -110,16 +110,16 @@ static void fill(const struct listing *l)
 int list_usdt(const char *pattern, bool json, bool names, bool verbose)
 {
 	struct listing l = {.names = names, .verbose = verbose};
-	int r = attar_usdt_each_location(pattern + strlen(prefix), keep, &l), status;
+	int r = attar_usdt_each_location(pattern + strlen(prefix), list_usdt_keep, &l), status;
 
 	l.report = attar_report_new("list");
 	if (r == 0 && !l.report)
 		r = base_oom();
 	if (r == 0)
-		fill(&l);
+		list_usdt_fill(&l);
 	status = r < 0   ? report_error(status_of(r))
 		 : names ? print_end()
 			 : print_report(l.report, json, true);
-	done(&l);
+	list_usdt_done(&l);
 	return status;
 }

@@ -344,7 +344,7 @@ static void add_tables(struct stack *s, struct attar_report *report)
 	attar_section_column(s->frames, "address", ATTAR_UNIT_HEX);
 }
 
-static int show(struct stack *s)
+static int stack_show(struct stack *s)
 {
 	int r = open_process(s);
 
@@ -378,7 +378,7 @@ static int stack_run(void *state, const struct command_words *words)
 		attar_report_span(report, base_realtime(), 0);
 		add_tables(s, report);
 	}
-	r = show(s);
+	r = stack_show(s);
 	if (r < 0)
 		status = report_error(status_of(r));
 	else

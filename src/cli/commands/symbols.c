@@ -362,7 +362,7 @@ static void forget_queries(struct lookup *l)
 	llvm_answers_reset(&l->llvm_answers);
 }
 
-static int resolve(struct lookup *l)
+static int symbols_resolve(struct lookup *l)
 {
 	size_t n = l->locations.n;
 	int r = vec_reserve(&l->parts, n);
@@ -381,7 +381,7 @@ static int resolve(struct lookup *l)
 /* Resolves and prints the addresses so far. */
 static int flush(struct lookup *l)
 {
-	int r = resolve(l);
+	int r = symbols_resolve(l);
 
 	if (r == 0)
 		print_answers(l);

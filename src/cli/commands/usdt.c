@@ -59,7 +59,7 @@ struct usdt {
 };
 
 /* Joins the arguments after "add", "del" or "list"; the caller frees the result. */
-static char *join(char *const *words)
+static char *usdt_join(char *const *words)
 {
 	struct buf b = {0};
 
@@ -80,7 +80,7 @@ static int usdt_run(void *state, const struct command_words *words)
 {
 	const struct usdt *u = state;
 	const char *verb = words->n ? words->operands[0] : "";
-	char *text _cleanup_free_ = join(words->operands + (words->n != 0));
+	char *text _cleanup_free_ = usdt_join(words->operands + (words->n != 0));
 	int r;
 
 	if (!strcmp(verb, "list"))

@@ -241,7 +241,7 @@ static void read_kernel(struct user_events *u)
 	}
 }
 
-static int count(struct user_events *u)
+static int user_events_count(struct user_events *u)
 {
 	struct attar_target_opts opts = {.size = sizeof(opts)};
 	struct attar_target *target = NULL;
@@ -272,7 +272,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static void fill(struct user_events *u, struct attar_report *report)
+static void user_events_fill(struct user_events *u, struct attar_report *report)
 {
 	struct attar_section *t = attar_report_table(report, "user events");
 
@@ -343,10 +343,10 @@ static int list(struct user_events *u)
 	if (r == 0)
 		r = userevent_each(NULL, 0, add_registered, u);
 	if (r == 0 && u->duration_ns)
-		r = count(u);
+		r = user_events_count(u);
 	if (r == 0) {
 		report_none(u);
-		fill(u, report);
+		user_events_fill(u, report);
 		status = print_report(report, u->json, false);
 	} else {
 		status = report_error(status_of(r));

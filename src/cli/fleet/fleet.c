@@ -63,7 +63,7 @@ static void poll_hosts(struct fleet *f, struct pollfd *fds)
 }
 
 /* Agrees on a full second. Hosts that are not ready by then have failed. */
-static void start(struct fleet *f)
+static void fleet_start(struct fleet *f)
 {
 	uint64_t error = 0, ns;
 
@@ -136,7 +136,7 @@ static int go(struct fleet *f)
 		fleet_host_start(vec_add(&f->hosts), *address, true, &f->order);
 	connect_all(f, fds);
 	if (!signals_taken())
-		start(f);
+		fleet_start(f);
 	follow_all(f, fds);
 	if (!f->error)
 		f->error = fleet_report_turn(f, true);
@@ -189,7 +189,7 @@ static int run(struct fleet *f, const char *line)
 	return status == STATUS_OK ? status_of_hosts(f) : status;
 }
 
-static void done(struct fleet *f)
+static void fleet_done(struct fleet *f)
 {
 	vec_each (&f->hosts, h)
 		fleet_host_done(h);
@@ -215,7 +215,7 @@ static int fleet_run(void *state, const struct command_words *words)
 		status = fleet_serve();
 	else
 		status = run(f, line);
-	done(f);
+	fleet_done(f);
 	return status;
 }
 

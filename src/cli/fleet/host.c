@@ -45,7 +45,7 @@ static void ATTAR_PRINTF(2, 3) explain(struct fleet_host *h, const char *fmt, ..
 }
 
 /* Further output of the host is ignored. */
-static void end(struct fleet_host *h, enum fleet_state state)
+static void host_end(struct fleet_host *h, enum fleet_state state)
 {
 	h->state = state;
 	if (h->pid)
@@ -57,13 +57,13 @@ static void end(struct fleet_host *h, enum fleet_state state)
 void fleet_host_give_up(struct fleet_host *h, const char *reason)
 {
 	explain(h, "%s", reason);
-	end(h, FLEET_TIMED_OUT);
+	host_end(h, FLEET_TIMED_OUT);
 }
 
 static void refuse(struct fleet_host *h, const char *reason)
 {
 	explain(h, "%s", reason);
-	end(h, FLEET_FAILED);
+	host_end(h, FLEET_FAILED);
 }
 
 /* ---- ssh ---- */
@@ -170,7 +170,7 @@ void fleet_host_start(
 	r = is_pulled ? start_here(h) : start_ssh(h);
 	if (r < 0) {
 		explain(h, "cannot start %s: %s", is_pulled ? "attar" : "ssh", strerror(-r));
-		end(h, FLEET_FAILED);
+		host_end(h, FLEET_FAILED);
 		close_pipe(&h->err);
 	}
 }
@@ -517,7 +517,7 @@ static void conclude(struct fleet_host *h, int status)
 		explain(h, "the command exited with status %d", h->status);
 	else
 		h->reason[0] = '\0';
-	end(h, failed ? FLEET_FAILED : FLEET_ENDED);
+	host_end(h, failed ? FLEET_FAILED : FLEET_ENDED);
 }
 
 void fleet_host_check(struct fleet_host *h)

@@ -142,7 +142,7 @@ static void set_span(const part_list *parts, bool is_whole, struct attar_report 
 	attar_report_span(report, time, interval);
 }
 
-static int draw(struct fleet *f, const part_list *parts, bool lines)
+static int report_draw(struct fleet *f, const part_list *parts, bool lines)
 {
 	struct attar_report *report = attar_report_new(attar_run_profiler(f->run)->name);
 	bool intervals = attar_run_interval(f->run) != 0;
@@ -170,7 +170,7 @@ static int draw_next(struct fleet *f, bool lines, bool *ret_drawn)
 	int r = lines ? take_lines(f, &all) : take_parts(f, &all);
 
 	if (r == 0 && (all.n || !lines))
-		r = draw(f, &all, lines);
+		r = report_draw(f, &all, lines);
 	if (ret_drawn)
 		*ret_drawn = all.n > 0;
 	vec_each (&all, part)

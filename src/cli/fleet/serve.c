@@ -45,7 +45,7 @@ static void send_line(const char *what, uint64_t number)
 /* ---- the profiler ---- */
 
 /* The words as arguments; NULL: out of memory. */
-static char **split(char *words, size_t n)
+static char **serve_split(char *words, size_t n)
 {
 	size_t count = 0, i = 1;
 	char **argv;
@@ -61,9 +61,9 @@ static char **split(char *words, size_t n)
 	return argv;
 }
 
-static int start(struct serve *s)
+static int serve_start(struct serve *s)
 {
-	char **argv = split(s->words, s->n_words);
+	char **argv = serve_split(s->words, s->n_words);
 	pid_t pid;
 
 	if (!argv)
@@ -94,7 +94,7 @@ static void stop_turn(struct serve *s)
 	s->stop_at = base_now() + STOP_TIMEOUT;
 }
 
-static void stop(struct serve *s)
+static void serve_stop(struct serve *s)
 {
 	if (s->stopping)
 		return;
@@ -112,7 +112,7 @@ static int take_line(struct serve *s, const char *line)
 	if (!strcmp(line, "clock")) {
 		send_line("clock", base_realtime());
 	} else if (!strcmp(line, "stop")) {
-		stop(s);
+		serve_stop(s);
 	} else if (!s->start && sscanf(line, "run %llu %llu", &time, &n) == 2 && time && n &&
 		   n <= WORDS_MAX) {
 		s->start = time;
@@ -123,7 +123,7 @@ static int take_line(struct serve *s, const char *line)
 	return 0;
 }
 
-static void drop(struct buf *b, size_t n)
+static void serve_drop(struct buf *b, size_t n)
 {
 	memmove(b->data, b->data + n, b->len - n);
 	b->len -= n;
@@ -136,7 +136,7 @@ static int take_words(struct serve *s)
 	if (!s->words)
 		return base_oom();
 	memcpy(s->words, s->in.data, s->n_words);
-	drop(&s->in, s->n_words);
+	serve_drop(&s->in, s->n_words);
 	return s->words[s->n_words - 1]
 		       ? attar_fail(-EPROTO, "attar fleet: a command line is not terminated")
 		       : 0;
@@ -165,7 +165,7 @@ static int take_input(struct serve *s)
 			return 0;
 		memcpy(line, s->in.data, n);
 		line[n] = '\0';
-		drop(&s->in, n + 1);
+		serve_drop(&s->in, n + 1);
 		r = take_line(s, line);
 		if (r < 0)
 			return r;
@@ -208,7 +208,7 @@ static int start_if_due(struct serve *s)
 	if (!s->words || s->child || s->stopping || base_realtime() + 2 * SPIN_NS < s->start)
 		return 0;
 	clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &due, NULL);
-	return start(s);
+	return serve_start(s);
 }
 
 /* The status of the profiler as a shell has it; -1: it runs. */
@@ -219,7 +219,7 @@ static int status_of_child(struct serve *s)
 
 	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		if (info.ssi_signo != SIGCHLD)
-			stop(s);
+			serve_stop(s);
 	if (!s->child)
 		return s->stopping ? 128 + SIGINT : -1;
 	if (waitpid(s->child, &status, WNOHANG) != s->child)
@@ -240,7 +240,7 @@ static int serve(struct serve *s)
 		if (r == 0)
 			r = start_if_due(s);
 		if (r < 0) {
-			stop(s);
+			serve_stop(s);
 			fds[0].fd = -1;
 			fds[0].revents = 0;
 			if (r != -EPIPE)

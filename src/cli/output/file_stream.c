@@ -5,7 +5,7 @@
 
 enum { WAITING_MAX = 4 << 20 }; /* bytes */
 
-static ssize_t take(void *cookie, const char *text, size_t n)
+static ssize_t file_stream_take(void *cookie, const char *text, size_t n)
 {
 	int r = file_writer_add(cookie, text, n);
 
@@ -14,7 +14,7 @@ static ssize_t take(void *cookie, const char *text, size_t n)
 	return r < 0 ? 0 : (ssize_t)n;
 }
 
-static int end(void *cookie)
+static int file_stream_end(void *cookie)
 {
 	int r = file_writer_free(cookie);
 
@@ -24,7 +24,8 @@ static int end(void *cookie)
 
 FILE *file_stream_open(int fd, struct file_writer **ret_writer)
 {
-	const cookie_io_functions_t functions = {.write = take, .close = end};
+	const cookie_io_functions_t functions = {
+		.write = file_stream_take, .close = file_stream_end};
 	struct file_writer *w = file_writer_new(fd, WAITING_MAX);
 	FILE *file = w ? fopencookie(w, "w", functions) : NULL;
 

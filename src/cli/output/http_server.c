@@ -76,7 +76,7 @@ struct http_server {
 	VEC(struct page) pages;
 };
 
-static int load(struct mhd *mhd)
+static int http_server_load(struct mhd *mhd)
 {
 	int r = library_load("libmicrohttpd.so.12", mhd_names, ARRAY_SIZE(mhd_names), mhd);
 
@@ -513,7 +513,7 @@ int http_server_start(const struct http_server_opts *opts, struct http_server **
 		return base_oom();
 	s->socket = -1;
 	pthread_mutex_init(&s->lock, NULL);
-	e = load(&s->mhd);
+	e = http_server_load(&s->mhd);
 	for (size_t i = 0; i < opts->n_pages && e == 0; i++)
 		e = vec_push(&s->pages, ((struct page){.opts = opts->pages[i]}));
 	if (e == 0)

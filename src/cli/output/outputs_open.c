@@ -195,7 +195,8 @@ const struct attar_sink *sink_of_stdout(const char *name)
 	return NULL;
 }
 
-static int add(struct outputs *o, struct output *out, const struct attar_render_opts *opts)
+static int outputs_open_add(
+	struct outputs *o, struct output *out, const struct attar_render_opts *opts)
 {
 	int r;
 
@@ -282,7 +283,7 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 
 	with_address.address = out.path = path;
 	if (sink->scheme)
-		return r < 0 ? r : add(o, &out, &with_address);
+		return r < 0 ? r : outputs_open_add(o, &out, &with_address);
 	if (r == 0 && !o->options->rotate_ns && rotation_has_time(path))
 		log_warn("'%s' is used unchanged as the name of the file: add --rotate-every "
 			 "TIME to replace %%Y, %%m and so on by the time",
@@ -291,7 +292,7 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 		r = open_file(o, &out, path);
 	if (r < 0)
 		free(out.numbered);
-	return r < 0 ? r : add(o, &out, opts);
+	return r < 0 ? r : outputs_open_add(o, &out, opts);
 }
 
 static int add_output(struct outputs *o, const char *path, const struct attar_render_opts *opts)
@@ -350,7 +351,7 @@ static int add_stdout(
 	opts.redraw = o->redraws = out.sink->for_terminal && opts.time_frames &&
 				   o->profiler->uses & ATTAR_REDRAWS && console_redraws();
 	r = outputs_check_sink(o->profiler, out.sink);
-	return r < 0 ? r : add(o, &out, &opts);
+	return r < 0 ? r : outputs_open_add(o, &out, &opts);
 }
 
 int outputs_open(struct outputs *o, const struct attar_run *run,

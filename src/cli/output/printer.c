@@ -82,7 +82,7 @@ static void compact(struct printer *p)
 	p->sent = 0;
 }
 
-static ssize_t take(void *cookie, const char *text, size_t n)
+static ssize_t printer_take(void *cookie, const char *text, size_t n)
 {
 	struct printer *p = cookie;
 
@@ -130,7 +130,7 @@ static FILE *open_by_thread(struct printer *p)
 
 static FILE *open_without_blocking(struct printer *p)
 {
-	cookie_io_functions_t functions = {.write = take};
+	cookie_io_functions_t functions = {.write = printer_take};
 	FILE *file = fopencookie(p, "w", functions);
 
 	if (file)

@@ -46,7 +46,7 @@ static int add_page(struct report_server *served, const struct attar_sink *sink)
 	return sink->whole_run ? 0 : make_renderer(served, page);
 }
 
-static int start(struct report_server *served, struct http_server_opts *opts)
+static int report_server_start(struct report_server *served, struct http_server_opts *opts)
 {
 	VEC(struct http_server_page) pages = {0};
 	int r = 0;
@@ -109,7 +109,7 @@ int report_server_open(struct report_server *served, const struct output_options
 	if (r < 0 || !options->listen)
 		return r;
 	served->command = command;
-	return start(served, &opts);
+	return report_server_start(served, &opts);
 }
 
 static int draw_page(struct report_server *served, size_t i, const struct attar_report *report)

@@ -208,7 +208,7 @@ static int list_files(const struct rotation *r, DIR *dir, files *all, uint64_t *
 	return error;
 }
 
-static int compare(const void *a, const void *b)
+static int rotate_compare(const void *a, const void *b)
 {
 	const struct file *left = a, *right = b;
 
@@ -224,7 +224,7 @@ static int delete_oldest(DIR *dir, files *all, uint64_t max_bytes, uint64_t *byt
 	int error = 0;
 
 	if (all->n)
-		qsort(all->at, all->n, sizeof(*all->at), compare);
+		qsort(all->at, all->n, sizeof(*all->at), rotate_compare);
 	vec_each (all, it) {
 		if (*bytes <= max_bytes)
 			break;

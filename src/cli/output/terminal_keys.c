@@ -20,7 +20,7 @@ void terminal_keys_open(struct terminal_keys *k)
 	k->active = tcsetattr(STDIN_FILENO, TCSANOW, &mode) == 0;
 }
 
-static void choose(struct terminal_keys *k, size_t column)
+static void terminal_keys_choose(struct terminal_keys *k, size_t column)
 {
 	if (column < 1 || (k->columns && column > k->columns))
 		return;
@@ -28,14 +28,14 @@ static void choose(struct terminal_keys *k, size_t column)
 	k->column = column;
 }
 
-static bool take(struct terminal_keys *k, char key)
+static bool terminal_keys_take(struct terminal_keys *k, char key)
 {
 	if (key >= '1' && key <= '9')
-		choose(k, (size_t)(key - '0'));
+		terminal_keys_choose(k, (size_t)(key - '0'));
 	else if (key == '<' && k->column)
-		choose(k, k->column - 1);
+		terminal_keys_choose(k, k->column - 1);
 	else if (key == '>')
-		choose(k, k->column + 1);
+		terminal_keys_choose(k, k->column + 1);
 	return key == 'q';
 }
 
@@ -45,7 +45,7 @@ bool terminal_keys_read(struct terminal_keys *k)
 	char key;
 
 	while (k->active && read(STDIN_FILENO, &key, 1) == 1)
-		quit |= take(k, key);
+		quit |= terminal_keys_take(k, key);
 	return quit;
 }
 

@@ -104,7 +104,7 @@ static int by_line(const void *a, const void *b)
 	return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-static void join(struct lines *lines)
+static void function_join(struct lines *lines)
 {
 	size_t n = 0;
 
@@ -131,7 +131,7 @@ static int find_lines(const struct annotated_function *f, struct lines *ret_line
 	if (r < 0)
 		return r;
 	qsort(ret_lines->at, n, sizeof(struct line), by_line);
-	join(ret_lines);
+	function_join(ret_lines);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ struct decoder {
 	cs_err (*close)(csh *handle);
 };
 
-static bool load(struct decoder *d)
+static bool machine_code_load(struct decoder *d)
 {
 	/* Never closed: another part of the program may use it too. */
 	void *library = dlopen(LIBRARY(CS_API_MAJOR), RTLD_NOW | RTLD_NODELETE);
@@ -45,7 +45,7 @@ static bool load(struct decoder *d)
 	return d->open && d->option && d->allocate && d->next && d->release && d->close;
 }
 
-static bool start(const struct decoder *d, uint16_t machine, csh *ret_handle)
+static bool machine_code_start(const struct decoder *d, uint16_t machine, csh *ret_handle)
 {
 	bool x86 = machine == EM_X86_64;
 
@@ -68,7 +68,7 @@ int machine_code_decode(const uint8_t *bytes, size_t n, uint64_t address, uint16
 	csh handle;
 	int r = 0;
 
-	if (!load(&d) || !start(&d, machine, &handle))
+	if (!machine_code_load(&d) || !machine_code_start(&d, machine, &handle))
 		return -EOPNOTSUPP;
 	instruction = d.allocate(handle);
 	while (r == 0 && instruction && d.next(handle, &bytes, &n, &address, instruction)) {

@@ -55,7 +55,7 @@ static size_t count_tabs(const char *text, size_t n)
 	return tabs;
 }
 
-static int split(struct annotate_source *source, const char *raw, size_t n)
+static int source_split(struct annotate_source *source, const char *raw, size_t n)
 {
 	char *at;
 
@@ -91,7 +91,7 @@ int annotate_source_read(struct annotate_source *source, int fd)
 	r = raw ? 0 : -ENOMEM;
 	if (r == 0) {
 		n = fread(raw, 1, n, file);
-		r = memchr(raw, 0, n) ? -ENOEXEC : split(source, raw, n);
+		r = memchr(raw, 0, n) ? -ENOEXEC : source_split(source, raw, n);
 	}
 	free(raw);
 	fclose(file);

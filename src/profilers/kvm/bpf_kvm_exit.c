@@ -35,7 +35,7 @@ struct bpf_kvm_exit {
 
 /* ---- events ---- */
 
-static struct vcpu *find(const struct bpf_kvm_exit *b, uint64_t tid)
+static struct vcpu *bpf_kvm_exit_find(const struct bpf_kvm_exit *b, uint64_t tid)
 {
 	const struct attar_keyrow *row = attar_keytable_find(b->vcpus, &tid, sizeof(tid));
 	struct vcpu *vcpu = row ? row->value : NULL;
@@ -59,8 +59,8 @@ enum { PREV_PID, PREV_STATE, NEXT_PID };
 static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	const struct bpf_kvm_exit *b = self;
-	struct vcpu *prev = find(b, attar_arg_u64(ev, PREV_PID)),
-		    *next = find(b, attar_arg_u64(ev, NEXT_PID));
+	struct vcpu *prev = bpf_kvm_exit_find(b, attar_arg_u64(ev, PREV_PID)),
+		    *next = bpf_kvm_exit_find(b, attar_arg_u64(ev, NEXT_PID));
 
 	(void)run;
 	if (prev) {
@@ -80,7 +80,7 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 
 static int on_wakeup(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	struct vcpu *vcpu = find(self, attar_arg_u64(ev, 0));
+	struct vcpu *vcpu = bpf_kvm_exit_find(self, attar_arg_u64(ev, 0));
 
 	(void)run;
 	if (vcpu && vcpu->left && !vcpu->ready) {
@@ -117,7 +117,7 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	const struct kvm_exit *exit, uint64_t latency)
 {
 	struct bpf_kvm_exit *b = self;
-	struct vcpu *vcpu = find(b, (uint64_t)ev->thread->tid);
+	struct vcpu *vcpu = bpf_kvm_exit_find(b, (uint64_t)ev->thread->tid);
 	struct attar_keyrow *row, *process;
 	uint64_t delay;
 

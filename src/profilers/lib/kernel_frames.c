@@ -161,7 +161,7 @@ static bool is_kernel(attar_location location)
 	       attar_location_dso(location) == ATTAR_DSO_LABEL;
 }
 
-static void fill(struct frames *frames, struct slot *slot, attar_location location)
+static void kernel_frames_fill(struct frames *frames, struct slot *slot, attar_location location)
 {
 	struct attar_symbol symbol;
 
@@ -185,7 +185,7 @@ static struct slot *find_slot(struct frames *frames, attar_location location)
 	struct slot *slot = slot_at(frames, location);
 
 	if (slot->location != location)
-		fill(frames, slot, location);
+		kernel_frames_fill(frames, slot, location);
 	return slot;
 }
 
@@ -201,7 +201,8 @@ const char *frames_syscall(struct frames *frames, attar_location location)
 	return is_kernel(location) ? find_slot(frames, location)->syscall : "";
 }
 
-static void take(struct frame_summary *summary, attar_location location, enum frame_mark mark)
+static void kernel_frames_take(
+	struct frame_summary *summary, attar_location location, enum frame_mark mark)
 {
 	if (mark >= FRAME_DISK && mark <= FRAME_PEER) {
 		if (!summary->waits)
@@ -229,7 +230,7 @@ void frames_read(struct frames *frames, const attar_location *stack, size_t n,
 		if (!slot)
 			break;
 		summary.has_names |= slot->has_name;
-		take(&summary, stack[i], slot->mark);
+		kernel_frames_take(&summary, stack[i], slot->mark);
 	}
 	*ret_summary = summary;
 }
@@ -294,7 +295,7 @@ attar_location frames_add_name(
 		set_mark(slot, name);
 	}
 	summary->has_names = true;
-	take(summary, label, slot->mark);
+	kernel_frames_take(summary, label, slot->mark);
 	return label;
 }
 

@@ -58,7 +58,7 @@ static bool is_alike(const struct attar_event_spec *a, const struct attar_event_
 	       a->exclude_host == b->exclude_host;
 }
 
-static const struct ratio_count *find(const struct ratio_count *counts, size_t n,
+static const struct ratio_count *ratios_find(const struct ratio_count *counts, size_t n,
 	const struct attar_event_spec *like, uint64_t config)
 {
 	for (size_t i = 0; i < n; i++)
@@ -112,7 +112,7 @@ struct ratio ratio_of(const struct ratio_count *counts, size_t n, size_t i, uint
 	for (size_t r = 0; r < ARRAY_SIZE(relations); r++) {
 		if (relations[r].type != spec->type || relations[r].part != (uint32_t)spec->config)
 			continue;
-		whole = find(counts, n, spec, relations[r].whole);
+		whole = ratios_find(counts, n, spec, relations[r].whole);
 		if (whole && whole->value > 0)
 			return (struct ratio){
 				relations[r].factor * c->value / whole->value, relations[r].of};

@@ -34,10 +34,10 @@ static bool find_symbol(
 	       attar_location_dso(fields->location) != ATTAR_DSO_UNKNOWN;
 }
 
-static void append(char *text, size_t size, const char *fmt, ...) ATTAR_PRINTF(3, 4);
+static void sample_fields_append(char *text, size_t size, const char *fmt, ...) ATTAR_PRINTF(3, 4);
 
 /* Truncates what does not fit. */
-static void append(char *text, size_t size, const char *fmt, ...)
+static void sample_fields_append(char *text, size_t size, const char *fmt, ...)
 {
 	size_t n = strlen(text);
 	va_list args;
@@ -54,16 +54,16 @@ void sample_fields_text(
 
 	text[0] = '\0';
 	if (s->has_addr)
-		append(text, size, "addr=0x%llx ", (unsigned long long)s->addr);
-	append(text, size, "ip=0x%llx", (unsigned long long)s->ip);
+		sample_fields_append(text, size, "addr=0x%llx ", (unsigned long long)s->addr);
+	sample_fields_append(text, size, "ip=0x%llx", (unsigned long long)s->ip);
 	if (find_symbol(run, s, &symbol)) {
 		if (symbol.name)
-			append(text, size, " symbol=%s+0x%llx", symbol.name,
+			sample_fields_append(text, size, " symbol=%s+0x%llx", symbol.name,
 				(unsigned long long)symbol.offset);
-		append(text, size, " dso=%s", symbol.dso);
+		sample_fields_append(text, size, " dso=%s", symbol.dso);
 	}
 	if (s->period != 1)
-		append(text, size, " period=%llu", (unsigned long long)s->period);
+		sample_fields_append(text, size, " period=%llu", (unsigned long long)s->period);
 }
 
 static void text_value(struct attar_section *lines, const char *name, const char *text)

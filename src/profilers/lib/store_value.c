@@ -46,7 +46,7 @@ struct bytes {
 	size_t n;
 };
 
-static uint64_t take(struct bytes *b, unsigned size, bool is_signed)
+static uint64_t store_value_take(struct bytes *b, unsigned size, bool is_signed)
 {
 	uint64_t value = 0;
 	unsigned unused = 64 - 8 * size;
@@ -74,7 +74,8 @@ static uint64_t register_value(const struct attar_regs *regs, unsigned number)
 /* ModRM, SIB and displacement; false: its operand is a register. */
 static bool take_memory(struct bytes *b, unsigned rex, struct store *s, unsigned *ret_reg)
 {
-	unsigned modrm = (unsigned)take(b, 1, false), mod = modrm >> 6, rm = modrm & 7, sib;
+	unsigned modrm = (unsigned)store_value_take(b, 1, false), mod = modrm >> 6, rm = modrm & 7,
+		 sib;
 
 	*ret_reg = (modrm >> 3 & 7) | (rex & 4) << 1;
 	s->base = rm | (rex & 1) << 3;
@@ -83,24 +84,24 @@ static bool take_memory(struct bytes *b, unsigned rex, struct store *s, unsigned
 	if (mod == 3)
 		return false;
 	if (rm == 4) {
-		sib = (unsigned)take(b, 1, false);
+		sib = (unsigned)store_value_take(b, 1, false);
 		s->scale = 1u << (sib >> 6);
 		s->index = (sib >> 3 & 7) | (rex & 2) << 2;
 		s->index = s->index == 4 ? NO_REGISTER : s->index;
 		s->base = (sib & 7) | (rex & 1) << 3;
 		if ((sib & 7) == 5 && mod == 0) {
 			s->base = NO_REGISTER;
-			s->displacement = (int64_t)take(b, 4, true);
+			s->displacement = (int64_t)store_value_take(b, 4, true);
 			return true;
 		}
 	} else if (rm == 5 && mod == 0) {
 		s->base = NO_REGISTER;
 		s->is_relative = true;
-		s->displacement = (int64_t)take(b, 4, true);
+		s->displacement = (int64_t)store_value_take(b, 4, true);
 		return true;
 	}
 	if (mod)
-		s->displacement = (int64_t)take(b, mod == 1 ? 1 : 4, true);
+		s->displacement = (int64_t)store_value_take(b, mod == 1 ? 1 : 4, true);
 	return true;
 }
 
@@ -131,18 +132,20 @@ static bool decode_group(struct bytes *b, unsigned opcode, unsigned operation, s
 	switch (opcode) {
 	case 0xc6:
 	case 0xc7:
-		return operation == 0 && by_immediate(s, OP_MOVE, take(b, size, true));
+		return operation == 0 && by_immediate(s, OP_MOVE, store_value_take(b, size, true));
 	case 0x80:
 	case 0x81:
 	case 0x83:
 		return arithmetic[operation] >= 0 &&
-		       by_immediate(s, (enum operation)arithmetic[operation], take(b, size, true));
+		       by_immediate(s, (enum operation)arithmetic[operation],
+			       store_value_take(b, size, true));
 	case 0xfe:
 	case 0xff:
 		return operation < 2 && by_immediate(s, operation ? OP_SUB : OP_ADD, 1);
 	default:                   /* f6, f7 */
 		if (operation < 2) /* test */
-			return by_immediate(s, OP_READ, take(b, s->width > 4 ? 4 : s->width, true));
+			return by_immediate(
+				s, OP_READ, store_value_take(b, s->width > 4 ? 4 : s->width, true));
 		return (operation == 2 || operation == 3) &&
 		       by_immediate(s, operation == 2 ? OP_NOT : OP_NEG, 0);
 	}
@@ -240,13 +243,13 @@ static bool decode(const uint8_t *code, size_t n, struct store *s)
 	*s = (struct store){0};
 	for (; b.n && (*b.at == 0x66 || *b.at == 0xf0); b.at++, b.n--)
 		is_short |= *b.at == 0x66;
-	opcode = (unsigned)take(&b, 1, false);
+	opcode = (unsigned)store_value_take(&b, 1, false);
 	if ((opcode & 0xf0) == 0x40) {
 		rex = opcode;
-		opcode = (unsigned)take(&b, 1, false);
+		opcode = (unsigned)store_value_take(&b, 1, false);
 	}
 	if (opcode == 0x0f)
-		opcode = 0x0f00 | (unsigned)take(&b, 1, false);
+		opcode = 0x0f00 | (unsigned)store_value_take(&b, 1, false);
 	s->width = !(opcode & 1) ? 1 : rex & 8 ? 8 : is_short ? 2 : 4;
 	if (opcode == 0x83) /* its immediate is a byte, its operand is not */
 		s->width = rex & 8 ? 8 : is_short ? 2 : 4;
@@ -267,7 +270,7 @@ static uint64_t address_of(const struct store *s, const struct attar_regs *regs,
 }
 
 /* Finds the instruction: the longest whose width is that of the location, else the longest. */
-static bool find(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
+static bool store_value_find(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
 	const struct attar_regs *regs, const struct watched *w, struct store *ret_store)
 {
 	struct store s;
@@ -322,7 +325,7 @@ enum store_access store_access(const uint8_t code[STORE_BYTES], size_t n, uint64
 {
 	struct store s;
 
-	if (!regs->nr || !find(code, n, end, regs, w, &s))
+	if (!regs->nr || !store_value_find(code, n, end, regs, w, &s))
 		return STORE_UNKNOWN;
 	return s.op == OP_READ ? STORE_READS : STORE_WRITES;
 }
@@ -333,7 +336,7 @@ bool store_value(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
 	uint64_t source, address, flags = 0, value, mask;
 	struct store s;
 
-	if (!regs->nr || !find(code, n, end, regs, w, &s))
+	if (!regs->nr || !store_value_find(code, n, end, regs, w, &s))
 		return false;
 	if (s.op == OP_READ) {
 		*ret_value = w->old;

@@ -59,7 +59,7 @@ static const char *address_of(const struct attar_event_spec *spec)
 	return has_key ? "key" : "ptr";
 }
 
-static int learn(
+static int allocations_learn(
 	const struct allocations *a, struct attar_run *run, uint32_t source, struct event *e)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
@@ -92,7 +92,7 @@ static int learn_alloc(struct attar_run *run, void *self, uint32_t source, void 
 {
 	struct allocations *a = self;
 	struct event *e = event;
-	int r = learn(a, run, source, e);
+	int r = allocations_learn(a, run, source, e);
 
 	if (r == 0)
 		r = compile(run, source, "size", "bytes_alloc", "bytes_req", &e->size);
@@ -116,7 +116,7 @@ static int learn_free(struct attar_run *run, void *self, uint32_t source, void *
 {
 	struct allocations *a = self;
 	struct event *e = event;
-	int r = learn(a, run, source, e);
+	int r = allocations_learn(a, run, source, e);
 
 	a->misses_frees |= misses_frees(run, attar_run_source_spec(run, source));
 	if (r == 0 && !e->ptr)
@@ -206,8 +206,8 @@ static uint64_t space_of(const struct event *e, const struct attar_event *ev)
 	return is_user ? (uint64_t)ev->record->pid + 1 : 0;
 }
 
-static void fill(const struct allocations *a, const struct event *e, const struct attar_event *ev,
-	struct attar_expr_record *record, struct allocation *ret_made)
+static void allocations_fill(const struct allocations *a, const struct event *e,
+	const struct attar_event *ev, struct attar_expr_record *record, struct allocation *ret_made)
 {
 	attar_location locations[DEPTH_MAX];
 
@@ -262,7 +262,7 @@ int allocations_take(struct allocations *a, struct attar_run *run, const struct 
 	if (r < 0)
 		return r;
 	attar_event_get_expr_record(ev, &record);
-	fill(a, e, ev, &record, ret_made);
+	allocations_fill(a, e, ev, &record, ret_made);
 	if (!e->ptr) {
 		e->calls++;
 		call = attar_pairs_start_u64(a->calls, ev->thread->serial, &at);

@@ -131,7 +131,7 @@ static size_t place(const struct process_mappings *p, uint64_t address)
 	return low;
 }
 
-static int insert(struct process_mappings *p, size_t i, const struct mapping *mapping)
+static int mappings_insert(struct process_mappings *p, size_t i, const struct mapping *mapping)
 {
 	struct mapping *more;
 
@@ -151,7 +151,7 @@ static int insert(struct process_mappings *p, size_t i, const struct mapping *ma
 }
 
 /* A new mapping replaces what it overlaps. */
-static int add(struct process_mappings *p, const struct mapping *mapping)
+static int mappings_add(struct process_mappings *p, const struct mapping *mapping)
 {
 	size_t i = place(p, mapping->start), end = i;
 	struct mapping tail = {0};
@@ -169,9 +169,9 @@ static int add(struct process_mappings *p, const struct mapping *mapping)
 		memmove(p->at + i, p->at + end, (p->n - end) * sizeof(*p->at));
 		p->n -= end - i;
 	}
-	if (insert(p, i, mapping) < 0)
+	if (mappings_insert(p, i, mapping) < 0)
 		return -ENOMEM;
-	return insert(p, i + 1, &tail);
+	return mappings_insert(p, i + 1, &tail);
 }
 
 static int add_path(struct mappings *m, struct process_mappings *p, uint64_t start, uint64_t end,
@@ -182,7 +182,7 @@ static int add_path(struct mappings *m, struct process_mappings *p, uint64_t sta
 	mapping.path = mapping.kind == MAPPING_FILE || mapping.kind == MAPPING_KERNEL
 			       ? intern_path(m, path)
 			       : "";
-	return mapping.path ? add(p, &mapping) : -ENOMEM;
+	return mapping.path ? mappings_add(p, &mapping) : -ENOMEM;
 }
 
 /* ---- processes ---- */

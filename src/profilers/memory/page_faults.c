@@ -99,8 +99,9 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "registers", ATTAR_UNIT_TEXT);
 }
 
-static int show(struct attar_run *run, struct page_faults *p, const struct attar_event *ev,
-	const struct mapping *mapping, const attar_location *locations, size_t n)
+static int page_faults_show(struct attar_run *run, struct page_faults *p,
+	const struct attar_event *ev, const struct mapping *mapping,
+	const attar_location *locations, size_t n)
 {
 	struct attar_section *lines = attar_run_lines(run, "faults", columns);
 	char text[REGISTERS_TEXT_MAX];
@@ -118,8 +119,8 @@ static int show(struct attar_run *run, struct page_faults *p, const struct attar
 	return 0;
 }
 
-static int count(struct page_faults *p, const struct attar_event *ev, const struct mapping *mapping,
-	uint64_t faults)
+static int page_faults_count(struct page_faults *p, const struct attar_event *ev,
+	const struct mapping *mapping, uint64_t faults)
 {
 	const struct key key = {.process = (uint64_t)ev->thread->process->pid,
 		.execs = mappings_execs(&p->mappings, ev->thread),
@@ -152,11 +153,11 @@ static int on_fault(struct attar_run *run, void *self, const struct attar_event 
 	size_t n = p->takes_stacks || p->detail ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
 	const struct sample_events events = sample_events_of_source(run, ev->counter);
 	const uint64_t faults = sample_events_get(&events, ev);
-	int r = count(p, ev, &mapping, faults);
+	int r = page_faults_count(p, ev, &mapping, faults);
 
 	p->nowhere += mapping.kind == no_address;
 	if (r == 0 && p->detail && attar_run_wants_lines(run))
-		r = show(run, p, ev, &mapping, locations, n);
+		r = page_faults_show(run, p, ev, &mapping, locations, n);
 	if (r < 0 || !p->stacks)
 		return r;
 	return attar_stacks_add(p->stacks, ev->thread, locations, n, faults);

@@ -35,7 +35,7 @@ static uint32_t number_of(struct nested_trace *t, const char *name)
 }
 
 /* An event that a program registers is the entry or the exit that it was found for. */
-static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
+static int nested_trace_learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
 	struct nested_trace *t = self;
@@ -217,8 +217,8 @@ static void add_name(struct attar_section *lines, const struct nested_trace *t, 
 }
 
 /* --detail: a line for each call, when it returns. */
-static int show(struct attar_run *run, const struct nested_trace *t, const struct attar_event *ev,
-	const struct nested_call *call, uint32_t depth)
+static int nested_trace_show(struct attar_run *run, const struct nested_trace *t,
+	const struct attar_event *ev, const struct nested_call *call, uint32_t depth)
 {
 	struct attar_section *lines = attar_run_lines(run, "calls", columns);
 
@@ -291,7 +291,7 @@ static int add_call(struct attar_run *run, struct nested_trace *t, const struct 
 	sums[SUM_THAN] += t->than && duration > t->than;
 	if ((t->detail || (t->print_beyond && t->than)) && duration > t->than &&
 		attar_run_wants_lines(run))
-		r = show(run, t, ev, call, open->depth);
+		r = nested_trace_show(run, t, ev, call, open->depth);
 	if (r == 0 && t->heatmap)
 		r = heatmap_add(t->heatmap, nested_trace_function(t, call->function, false),
 			nested_trace_function(t, call->function, true), ev->time, duration);
@@ -524,7 +524,7 @@ static int nested_trace_open(struct attar_run *run, void *self)
 		r = check_detail(t->detail);
 	t->by_thread = attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
 	t->events = (struct by_source){
-		.size = sizeof(struct nested_event), .learn = learn, .forget = forget};
+		.size = sizeof(struct nested_event), .learn = nested_trace_learn, .forget = forget};
 	if (r == 0)
 		r = attar_run_keep_own(run); /* an interrupt can happen in any thread */
 	attar_run_all_cpus(run, true);

@@ -96,7 +96,7 @@ static bool resize(void *array, size_t n, size_t size)
 	return resized;
 }
 
-static int grow(struct sql_aggregate *a)
+static int aggregate_grow(struct sql_aggregate *a)
 {
 	size_t n_slots = a->n_slots ? 2 * a->n_slots : SLOTS_MIN, max = n_slots / 2;
 	uint32_t *slots;
@@ -159,7 +159,7 @@ static int64_t group_of(struct sql_aggregate *a, const struct sql_value *keys)
 	for (size_t i = 0; i < a->n_keys; i++)
 		hash = sql_value_hash(hash, &keys[i]);
 	if (a->n == a->max) {
-		r = grow(a);
+		r = aggregate_grow(a);
 		if (r < 0)
 			return r;
 	}

@@ -56,7 +56,8 @@ static bool is_taken(const struct sql_columns *columns, const char *name, bool i
 }
 
 /* Adds a column; a name that another one has, in any case, gets a number. */
-static int add(struct sql_columns *columns, const char *name, const struct sql_column *column)
+static int columns_add(
+	struct sql_columns *columns, const char *name, const struct sql_column *column)
 {
 	struct sql_column *added = &columns->at[columns->n];
 	int n = asprintf(&added->name, "%s", name);
@@ -90,7 +91,7 @@ static int add_common(
 	char name[16];
 
 	common_name(format, source, name);
-	return add(columns, name,
+	return columns_add(columns, name,
 		&(struct sql_column){.type = common[source].type,
 			.source = source,
 			.is_hidden = source >= visible_end});
@@ -105,7 +106,7 @@ static int add_fields(
 		const struct attar_field *field = &format->fields[i];
 
 		if (field->is_common == is_common)
-			r = add(columns, field->name,
+			r = columns_add(columns, field->name,
 				&(struct sql_column){.type = type_of(field),
 					.source = SQL_FIELD,
 					.field = field,
@@ -124,7 +125,7 @@ static int add_system(struct sql_columns *columns, enum sql_source source)
 	if (*visible->name == '_')
 		return 0;
 	snprintf(name, sizeof(name), "_%s", common[source].name);
-	r = add(columns, name,
+	r = columns_add(columns, name,
 		&(struct sql_column){
 			.type = visible->type, .source = visible->source, .is_hidden = true});
 	if (r == 0)

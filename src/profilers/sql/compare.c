@@ -24,7 +24,7 @@ static int differ(int64_t row)
 }
 
 /* 1: a row; 0: there is none left; or a negative errno. */
-static int step(struct sql_db *db, sqlite3_stmt *statement, const char *query)
+static int compare_step(struct sql_db *db, sqlite3_stmt *statement, const char *query)
 {
 	int code = sqlite3_step(statement);
 
@@ -176,8 +176,8 @@ static bool are_among(struct rows *rows, struct rows *others)
 static int compare_in_order(const struct pair *p, bool *ret_differs)
 {
 	for (;;) {
-		int one = step(p->db, p->one, p->query);
-		int other = one < 0 ? one : step(p->other_db, p->other, p->query);
+		int one = compare_step(p->db, p->one, p->query);
+		int other = one < 0 ? one : compare_step(p->other_db, p->other, p->query);
 
 		if (other < 0)
 			return other;
@@ -189,13 +189,13 @@ static int compare_in_order(const struct pair *p, bool *ret_differs)
 	}
 }
 
-static int64_t count(struct sql_db *db, sqlite3_stmt *statement, const char *query)
+static int64_t compare_count(struct sql_db *db, sqlite3_stmt *statement, const char *query)
 {
 	int64_t n = 0;
 	int r;
 
 	sqlite3_reset(statement);
-	for (; (r = step(db, statement, query)) > 0; n++)
+	for (; (r = compare_step(db, statement, query)) > 0; n++)
 		;
 	sqlite3_reset(statement);
 	return r < 0 ? r : n;
@@ -211,7 +211,7 @@ static int compare_set(
 
 	high = high < end ? high : end;
 	for (int64_t i = low; r >= 0 && i < high; i++) {
-		r = step(p->db, p->one, p->query);
+		r = compare_step(p->db, p->one, p->query);
 		r = r < 0 ? r : add_row(&rows, p->one, p->n, NULL);
 	}
 	if (r >= 0 && !are_among(&rows, others))
@@ -230,7 +230,7 @@ static int compare_sets(
 	int more, r = 0;
 
 	while (r >= 0 && at < end) {
-		more = step(p->other_db, whole, p->query);
+		more = compare_step(p->other_db, whole, p->query);
 		r = more <= 0 ? more : add_row(&keys, whole, order->n, order->keys);
 		if (r >= 0 && others.n &&
 			(!more || order_of(&keys.at[0], &keys.at[keys.n - 1]) != 0)) {
@@ -260,14 +260,14 @@ static int compare_sets(
 /* Compares rows that differ: those with equal keys may be in another order. */
 static int compare_ordered(const struct pair *p, sqlite3_stmt *named, bool *ret_is_unknown)
 {
-	int64_t n = count(p->db, p->one, p->query), n_other = n;
+	int64_t n = compare_count(p->db, p->one, p->query), n_other = n;
 	sqlite3_stmt *whole = NULL, *other = NULL;
 	struct sql_order order = {0};
 	const char *text;
 	int r;
 
 	if (n >= 0)
-		n_other = count(p->other_db, p->other, p->query);
+		n_other = compare_count(p->other_db, p->other, p->query);
 	if (n_other < 0)
 		return (int)n_other;
 	if (n != n_other)
@@ -288,7 +288,7 @@ static int compare_ordered(const struct pair *p, sqlite3_stmt *named, bool *ret_
 }
 
 /* a, b: the statement in both. */
-static int compare(
+static int compare_compare(
 	struct pair *p, unsigned number, sqlite3_stmt *a, sqlite3_stmt *b, bool *ret_is_unknown)
 {
 	sqlite3_stmt *one = NULL, *other = NULL;
@@ -332,7 +332,9 @@ int sql_db_compare(
 
 		r = sql_db_next(other, &same, &b);
 		if (r > 0)
-			r = sqlite3_stmt_isexplain(a) ? 0 : compare(&p, number, a, b, &is_unknown);
+			r = sqlite3_stmt_isexplain(a)
+				    ? 0
+				    : compare_compare(&p, number, a, b, &is_unknown);
 		if (is_unknown && !*ret_unordered)
 			*ret_unordered = number;
 		number++;

@@ -95,7 +95,7 @@ static bool is_pattern(const struct attar_event_spec *spec)
 	return by_source_is_dummy(spec) && !spec->alias && strpbrk(spec->user_event, "*?[");
 }
 
-static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
+static int sql_learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
 	struct sql *s = self;
@@ -138,7 +138,7 @@ static bool is_needed(const struct sql_table *table, const struct attar_event *e
 	return attar_expr_is_true(table->only, &record);
 }
 
-static void count(struct sql_table *table, uint64_t time)
+static void sql_count(struct sql_table *table, uint64_t time)
 {
 	table->last = time;
 	if (!table->n_events++)
@@ -153,7 +153,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 
 	if (r < 0)
 		return r;
-	count(table, ev->time);
+	sql_count(table, ev->time);
 	if (table->only && !s->verify && !is_needed(table, ev))
 		return r;
 	for (struct sql_aggregate *a = table->aggregates; r >= 0 && a; a = sql_aggregate_next(a))
@@ -412,7 +412,7 @@ static int sql_open(struct attar_run *run, void *self)
 		return check_database(run, s);
 	s->store.bytes_max = s->window;
 	s->by_source = (struct by_source){
-		.size = sizeof(struct sql_table), .learn = learn, .forget = forget};
+		.size = sizeof(struct sql_table), .learn = sql_learn, .forget = forget};
 	s->graph |= s->prompt;
 	s->graph |= s->query && has_word(s->query, "stack");
 	r = s->graph ? attar_stack_table_new(0, &s->stacks) : 0;

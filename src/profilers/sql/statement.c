@@ -43,7 +43,7 @@ static bool is_simple(const struct sql_statement *s)
 }
 
 /* The next token from `at` on that is one of the words, outside parentheses; or the end. */
-static size_t find(const struct sql_statement *s, size_t at, const char *const *words)
+static size_t statement_find(const struct sql_statement *s, size_t at, const char *const *words)
 {
 	int depth = 0;
 
@@ -69,7 +69,7 @@ static bool find_table(const struct sql_db *db, struct sql_statement *s, const s
 }
 
 /* Takes the clause that begins with the word, if there is one, up to one of the later words. */
-static struct sql_range take(
+static struct sql_range statement_take(
 	const struct sql_statement *s, size_t *at, const char *word, const char *const *later)
 {
 	struct sql_range range = {*at, *at};
@@ -77,7 +77,7 @@ static struct sql_range take(
 	if (!at_word(s, *at, word))
 		return range;
 	range.from = *at + 1;
-	range.to = *at = find(s, *at + 1, later);
+	range.to = *at = statement_find(s, *at + 1, later);
 	return range;
 }
 
@@ -92,14 +92,14 @@ bool sql_statement_read(
 	*s = (struct sql_statement){0};
 	if (!read_tokens(text, text + len, s) || !is_simple(s))
 		return false;
-	at = find(s, 1, from);
+	at = statement_find(s, 1, from);
 	s->items = (struct sql_range){1, at};
 	if (at + 1 >= s->n || !find_table(db, s, &s->tokens[at + 1]))
 		return false;
 	at += 2;
-	s->where = take(s, &at, "WHERE", words + 1);
-	s->group = take(s, &at, "GROUP", words + 2);
-	s->having = take(s, &at, "HAVING", words + 3);
+	s->where = statement_take(s, &at, "WHERE", words + 1);
+	s->group = statement_take(s, &at, "GROUP", words + 2);
+	s->having = statement_take(s, &at, "HAVING", words + 3);
 	s->tail = (struct sql_range){at, s->n};
 	return at == s->n || at_word(s, at, "ORDER") || at_word(s, at, "LIMIT");
 }

@@ -59,7 +59,7 @@ static struct symbolic *symbolic_of(const struct attar_format *format, const cha
 }
 
 /* What is in quotes: "vec", or "softirq_entry.vec" for the field of one event. */
-static struct symbolic *find(const struct sql_db *db, const char *name)
+static struct symbolic *symbolic_find(const struct sql_db *db, const char *name)
 {
 	const char *point = strchr(name, '.');
 	struct symbolic *found = NULL;
@@ -108,7 +108,7 @@ static void call_symbolic(sqlite3_context *context, int argc, sqlite3_value **ar
 	if (!name || sqlite3_value_type(argv[1]) == SQLITE_NULL)
 		return;
 	if (!s)
-		s = find(sqlite3_user_data(context), name);
+		s = symbolic_find(sqlite3_user_data(context), name);
 	if (!s) {
 		fail(context, name);
 		return;

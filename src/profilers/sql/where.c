@@ -30,7 +30,7 @@ static const struct sql_token *peek(const struct parser *p)
 	return p->at < p->end ? &p->s->tokens[p->at] : &none;
 }
 
-static bool take(struct parser *p, const char *word)
+static bool where_take(struct parser *p, const char *word)
 {
 	bool is = p->at < p->end && sql_token_is(peek(p), word);
 
@@ -50,7 +50,7 @@ static struct part exact(char *text)
 
 /* ---- combinations ---- */
 
-static struct part join(struct part a, struct part b, const char *format)
+static struct part where_join(struct part a, struct part b, const char *format)
 {
 	struct part joined = {.text = sqlite3_mprintf(format, a.text, b.text)};
 
@@ -67,7 +67,7 @@ static struct part both(struct part a, struct part b)
 	struct part one = a.text ? a : b;
 
 	if (a.text && b.text)
-		return join(a, b, formats[a.is_or][b.is_or]);
+		return where_join(a, b, formats[a.is_or][b.is_or]);
 	one.is_exact = false;
 	return one;
 }
@@ -77,7 +77,7 @@ static struct part either(struct part a, struct part b)
 	struct part any;
 
 	if (a.text && b.text) {
-		any = join(a, b, "%s || %s");
+		any = where_join(a, b, "%s || %s");
 		any.is_or = true;
 		return any;
 	}
@@ -110,7 +110,7 @@ static const struct comparison comparisons[] = {
  */
 static bool take_number(struct parser *p, sqlite3_int64 *ret_number)
 {
-	bool is_negative = take(p, "-");
+	bool is_negative = where_take(p, "-");
 	const struct sql_token *t = peek(p);
 	unsigned long long number;
 	char digits[32], *end;
@@ -168,13 +168,13 @@ static struct part in_list(struct parser *p, const struct attar_field *field, bo
 	int op = is_inverted ? SQLITE_INDEX_CONSTRAINT_NE : SQLITE_INDEX_CONSTRAINT_EQ;
 	struct part all;
 
-	if (!take(p, "("))
+	if (!where_take(p, "("))
 		return nothing();
 	all = exact(constant(p, field, op));
-	while (all.text && take(p, ","))
+	while (all.text && where_take(p, ","))
 		all = is_inverted ? both(all, exact(constant(p, field, op)))
 				  : either(all, exact(constant(p, field, op)));
-	if (all.is_exact && take(p, ")"))
+	if (all.is_exact && where_take(p, ")"))
 		return all;
 	sqlite3_free(all.text);
 	return nothing();
@@ -186,7 +186,7 @@ static struct part between(struct parser *p, const struct attar_field *field, bo
 
 	low = exact(constant(
 		p, field, is_inverted ? SQLITE_INDEX_CONSTRAINT_LT : SQLITE_INDEX_CONSTRAINT_GE));
-	if (!low.text || !take(p, "AND")) {
+	if (!low.text || !where_take(p, "AND")) {
 		sqlite3_free(low.text);
 		return nothing();
 	}
@@ -254,17 +254,17 @@ static struct part matches(
 
 static struct part compared(struct parser *p, const struct attar_field *field, bool is_inverted)
 {
-	is_inverted ^= take(p, "NOT");
-	if (take(p, "IN"))
+	is_inverted ^= where_take(p, "NOT");
+	if (where_take(p, "IN"))
 		return in_list(p, field, is_inverted);
-	if (take(p, "BETWEEN"))
+	if (where_take(p, "BETWEEN"))
 		return between(p, field, is_inverted);
-	if (take(p, "LIKE"))
+	if (where_take(p, "LIKE"))
 		return matches(p, field, true, is_inverted);
-	if (take(p, "GLOB"))
+	if (where_take(p, "GLOB"))
 		return matches(p, field, false, is_inverted);
 	for (size_t i = 0; i < sizeof(comparisons) / sizeof(*comparisons); i++)
-		if (take(p, comparisons[i].sql))
+		if (where_take(p, comparisons[i].sql))
 			return exact(constant(p, field,
 				is_inverted ? comparisons[i].inverse : comparisons[i].op));
 	return nothing();
@@ -300,7 +300,7 @@ static struct part in_parentheses(struct parser *p, bool is_inverted)
 {
 	struct part inside = any_of(p, is_inverted);
 
-	if (take(p, ")"))
+	if (where_take(p, ")"))
 		return inside;
 	sqlite3_free(inside.text);
 	return nothing();
@@ -313,9 +313,9 @@ static struct part one(struct parser *p, bool is_inverted)
 	const struct attar_field *field;
 	int column;
 
-	if (take(p, "NOT"))
+	if (where_take(p, "NOT"))
 		return one(p, !is_inverted);
-	if (take(p, "(")) {
+	if (where_take(p, "(")) {
 		part = in_parentheses(p, is_inverted);
 	} else {
 		column = sql_statement_column(p->s, peek(p));
@@ -338,7 +338,7 @@ static struct part all_of(struct parser *p, bool is_inverted)
 {
 	struct part part = one(p, is_inverted);
 
-	while (take(p, "AND"))
+	while (where_take(p, "AND"))
 		part = is_inverted ? either(part, one(p, true)) : both(part, one(p, false));
 	return part;
 }
@@ -347,7 +347,7 @@ static struct part any_of(struct parser *p, bool is_inverted)
 {
 	struct part part = all_of(p, is_inverted);
 
-	while (take(p, "OR"))
+	while (where_take(p, "OR"))
 		part = is_inverted ? both(part, all_of(p, true)) : either(part, all_of(p, false));
 	return part;
 }

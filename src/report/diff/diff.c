@@ -31,7 +31,7 @@ static bool is_known(
 	return false;
 }
 
-static int compare(struct diff *d, const struct attar_section *like)
+static int diff_compare(struct diff *d, const struct attar_section *like)
 {
 	switch (like->kind) {
 	case ATTAR_SECTION_TABLE:
@@ -80,7 +80,7 @@ static int compare_all(struct diff *d)
 				!is_in(&d->sides[AFTER], *it))
 				continue;
 			compared++;
-			e = compare(d, *it);
+			e = diff_compare(d, *it);
 		}
 	if (e < 0)
 		return base_oom();

@@ -108,7 +108,7 @@ static void set_real(struct amount *a, double value)
 	*a = (struct amount){.is_set = true, .is_real = true, .real = value};
 }
 
-static void add(struct amount *a, struct cell cell)
+static void table_add(struct amount *a, struct cell cell)
 {
 	uint64_t sum;
 
@@ -136,7 +136,7 @@ static void add_cell(struct amount *a, enum fleet_rule rule, struct cell cell, d
 	if (!isfinite(number_value(cell)))
 		return;
 	if (rule == FLEET_SUM)
-		add(a, cell);
+		table_add(a, cell);
 	else if (rule == FLEET_LEAST || rule == FLEET_MOST)
 		take_extreme(a, cell, rule == FLEET_LEAST);
 	else if (rule == FLEET_SHARE)

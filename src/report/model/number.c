@@ -159,7 +159,7 @@ void number_in_scale(struct buf *b, const struct number_scale *scale, struct cel
 		grouped_double(b, value, scale->ns > 1 ? 3 : 0);
 }
 
-static void count(struct buf *b, struct cell cell)
+static void number_count(struct buf *b, struct cell cell)
 {
 	if (cell.kind == CELL_DOUBLE) {
 		grouped_double(b, cell.real, cell.real == floor(cell.real) ? 0 : 2);
@@ -319,7 +319,7 @@ void number_cell(struct buf *b, enum attar_unit unit, struct cell cell)
 		digits(b, cell);
 		break;
 	default:
-		count(b, cell);
+		number_count(b, cell);
 	}
 }
 

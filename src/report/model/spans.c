@@ -48,7 +48,7 @@ static void read_row(const struct attar_section *s, uint32_t at, struct span_row
 	row->is_sample = number != 0;
 }
 
-static int compare(uint64_t a, uint64_t b)
+static int spans_compare(uint64_t a, uint64_t b)
 {
 	return a < b ? -1 : a > b;
 }
@@ -56,10 +56,10 @@ static int compare(uint64_t a, uint64_t b)
 /* Tracks without a thread come last, by name: "CPU 2" before "CPU 10". */
 static int compare_tracks(const struct span_row *a, const struct span_row *b)
 {
-	int n = compare(!a->has_thread, !b->has_thread);
+	int n = spans_compare(!a->has_thread, !b->has_thread);
 
-	n = n ? n : compare(a->pid, b->pid);
-	n = n ? n : compare(a->tid, b->tid);
+	n = n ? n : spans_compare(a->pid, b->pid);
+	n = n ? n : spans_compare(a->tid, b->tid);
 	return n || a->has_thread ? n : strverscmp(a->thread, b->thread);
 }
 
@@ -68,10 +68,10 @@ static int compare_rows(const void *x, const void *y)
 	const struct span_row *a = x, *b = y;
 	int n = compare_tracks(a, b);
 
-	n = n ? n : compare(a->time, b->time);
-	n = n ? n : compare(b->duration, a->duration);
-	return n || !a->duration ? (n ? n : compare(a->number, b->number))
-				 : compare(b->number, a->number);
+	n = n ? n : spans_compare(a->time, b->time);
+	n = n ? n : spans_compare(b->duration, a->duration);
+	return n || !a->duration ? (n ? n : spans_compare(a->number, b->number))
+				 : spans_compare(b->number, a->number);
 }
 
 int span_rows_init(struct span_rows *rows, const struct attar_section *section)

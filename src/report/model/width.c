@@ -54,7 +54,7 @@ static bool within(const struct range *ranges, size_t n, uint32_t code)
 }
 
 /* Steps over one character. Returns its width. */
-static unsigned step(const char **text)
+static unsigned width_step(const char **text)
 {
 	const unsigned char *p = (const unsigned char *)*text;
 	unsigned more = p[0] >= 0xf0 ? 3 : p[0] >= 0xe0 ? 2 : p[0] >= 0xc0 ? 1 : 0;
@@ -75,7 +75,7 @@ unsigned width_of(const char *text)
 
 	text += plain;
 	while (*text)
-		width += step(&text);
+		width += width_step(&text);
 	return width;
 }
 
@@ -85,7 +85,7 @@ unsigned width_cut(struct buf *b, const char *text, unsigned columns)
 	unsigned width = 0, fit = 0;
 
 	while (*end && width <= columns) {
-		width += step(&end);
+		width += width_step(&end);
 		if (width < columns) {
 			fits = end;
 			fit = width;
@@ -107,7 +107,7 @@ static const char *end_of(const char *text, unsigned columns)
 	unsigned width = width_of(text);
 
 	while (width > columns)
-		width -= step(&text);
+		width -= width_step(&text);
 	return text;
 }
 
@@ -141,7 +141,7 @@ void width_make_ascii(struct buf *b)
 
 	while (p < end) {
 		const char *start = p;
-		unsigned width = step(&p);
+		unsigned width = width_step(&p);
 
 		if (p - start == 1)
 			*to++ = *start;

@@ -223,7 +223,7 @@ static void add_tail(struct chrome *c)
 	b->failed |= notes.failed;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int chrome_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct chrome c = {.r = r,
 		.report = report,
@@ -257,5 +257,5 @@ const struct render_format render_chrome = {
 		.sections = RENDER_SPANS,
 		.whole_run = true,
 		.wants_spans = true},
-	.draw = draw,
+	.draw = chrome_draw,
 };

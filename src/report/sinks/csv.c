@@ -223,7 +223,7 @@ static void open_block(struct attar_renderer *r, const struct attar_section *s, 
 	r->out.failed |= head.failed || name.failed;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int csv_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	report_each_section (report, it) {
 		struct attar_section *s = *it;
@@ -246,5 +246,5 @@ const struct render_format render_csv = {
 		.media_type = "text/csv; charset=utf-8",
 		.sections = RENDER_ALL},
 	.draws_fields = true,
-	.draw = draw,
+	.draw = csv_draw,
 };

@@ -83,7 +83,7 @@ static int draw_tree(struct attar_renderer *r, const struct attar_section *tree,
 	return walk.failed ? base_oom() : error;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int folded_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct buf before _cleanup_(buf_done) = {0};
 	size_t trees = 0;
@@ -110,5 +110,5 @@ const struct render_format render_folded = {
 		.media_type = "text/plain; charset=utf-8",
 		.sections = RENDER_TREES,
 		.wants_trees = true},
-	.draw = draw,
+	.draw = folded_draw,
 };

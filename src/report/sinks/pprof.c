@@ -460,7 +460,7 @@ static int add_profile(
 	return e < 0 ? e : p->error || buf_failed(&p->out) ? base_oom() : 0;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int pprof_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct pprof p _cleanup_(pprof_done) = {0};
 	int e = add_profile(&p, r, report);
@@ -477,5 +477,5 @@ const struct render_format render_pprof = {
 		.has_notes = true,
 		.wants_trees = true,
 		.is_binary = true},
-	.draw = draw,
+	.draw = pprof_draw,
 };

@@ -167,7 +167,7 @@ static void sort_tables(const struct attar_renderer *r, const struct attar_repor
 	}
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int render_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct attar_report shown;
 	int n;
@@ -211,7 +211,7 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 	if (!c)
 		return base_oom();
 	old = uselocale(c);
-	n = draw(r, report);
+	n = render_draw(r, report);
 	uselocale(old);
 	freelocale(c);
 	r->drawn++;

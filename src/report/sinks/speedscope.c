@@ -156,7 +156,7 @@ static int add_profiles(
 	return e;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int speedscope_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct frames frames _cleanup_(frames_done) = {0};
 	size_t trees = 0;
@@ -191,5 +191,5 @@ const struct render_format render_speedscope = {
 		.sections = RENDER_TREES,
 		.whole_run = true,
 		.wants_trees = true},
-	.draw = draw,
+	.draw = speedscope_draw,
 };

@@ -391,7 +391,7 @@ static int read_instance(struct counted *c, size_t n, size_t instance)
 	return r;
 }
 
-static int grow(struct attar_value **values, size_t from, size_t to)
+static int counts_grow(struct attar_value **values, size_t from, size_t to)
 {
 	struct attar_value *more = realloc(*values, to * sizeof(*more));
 
@@ -413,9 +413,9 @@ static int follow_cpus(const struct attar_run *run, struct counted *c, size_t n)
 
 		if (instances == c[i].pub.n_instances)
 			continue;
-		r = grow(&c[i].values, c[i].pub.n_instances, instances);
+		r = counts_grow(&c[i].values, c[i].pub.n_instances, instances);
 		if (r == 0)
-			r = grow(&c[i].recent, c[i].pub.n_instances, instances);
+			r = counts_grow(&c[i].recent, c[i].pub.n_instances, instances);
 		if (r < 0)
 			return r;
 		c[i].pub.values = c[i].values;

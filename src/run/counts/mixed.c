@@ -57,7 +57,7 @@ static uint64_t difference(uint64_t a, uint64_t b)
  * the same time; others, one after the other, so that their enabled times differ too, and running
  * times by no more than these.
  */
-static int compare(struct mixed_counts *m, uint32_t thread, size_t place, bool at_exec,
+static int mixed_compare(struct mixed_counts *m, uint32_t thread, size_t place, bool at_exec,
 	const struct attar_read *read)
 {
 	uint64_t enabled = attar_read_time_enabled(read), running = attar_read_time_running(read);
@@ -91,7 +91,7 @@ int mixed_counts_take(struct mixed_counts *m, const struct recording *recording,
 		m->n_ids = event->n_ids;
 	if (event->n_ids != m->n_ids)
 		return 0;
-	return compare(m, thread, place_of(event, id), event->attr.enable_on_exec, read);
+	return mixed_compare(m, thread, place_of(event, id), event->attr.enable_on_exec, read);
 }
 
 bool mixed_counts_has(const struct mixed_counts *m, uint32_t thread)

@@ -50,7 +50,7 @@ static int key_of(enum attar_count_by by, const struct attar_counter_instance *i
 }
 
 /* Adds all counters to the counts of their keys. recent: since the previous report. */
-static int fill(struct attar_run *run, struct count_table *t, bool recent)
+static int rows_fill(struct attar_run *run, struct count_table *t, bool recent)
 {
 	enum attar_count_by by = run->counts.rows.by;
 
@@ -78,7 +78,7 @@ static int fill(struct attar_run *run, struct count_table *t, bool recent)
 int count_rows_add_run(struct attar_run *run)
 {
 	struct count_table once = {0};
-	int r = fill(run, &once, false);
+	int r = rows_fill(run, &once, false);
 
 	if (r == 0)
 		r = count_table_merge(&run->counts.rows.whole, &once);
@@ -134,7 +134,7 @@ int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
 	rows->rows.n = 0;
 	count_table_done(&rows->recent);
 	if (scope == ATTAR_SCOPE_INTERVAL)
-		r = fill(run, table, true);
+		r = rows_fill(run, table, true);
 	vec_each (&table->keys, key)
 		if (r == 0)
 			r = add_row(run, key);

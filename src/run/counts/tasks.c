@@ -110,7 +110,7 @@ static int open_stream(struct attar_run *run, struct task_watch *w)
 	return r == 0 ? note_starters(w) : r;
 }
 
-static void drop(struct task_watch *w)
+static void tasks_drop(struct task_watch *w)
 {
 	w->stream = attar_stream_free(w->stream);
 	w->counter = attar_counter_close(w->counter);
@@ -141,7 +141,7 @@ int task_watch_open(struct attar_run *run)
 	if (r == 0 || exited_threads_reported(run))
 		return r;
 	attar_error_clear();
-	drop(w);
+	tasks_drop(w);
 	return 0;
 }
 
@@ -187,7 +187,7 @@ uint64_t task_watch_disabled(const struct attar_run *run)
 void task_watch_close(struct attar_run *run)
 {
 	run->tasks.before += task_watch_disabled(run);
-	drop(&run->tasks);
+	tasks_drop(&run->tasks);
 }
 
 bool task_watch_misses_calls(const struct attar_run *run, const struct attar_event_spec *spec)

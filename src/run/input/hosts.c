@@ -88,7 +88,7 @@ static uint64_t here(const struct run_host *h, uint64_t time)
 	return time && time != UINT64_MAX ? receiver_here(h->reader->pull.receiver, time) : time;
 }
 
-static void take(struct run_host *h, const struct attar_event *ev)
+static void hosts_take(struct run_host *h, const struct attar_event *ev)
 {
 	struct procs *procs = &h->reader->stream->procs;
 
@@ -119,7 +119,7 @@ static int read_host(struct run_host *h)
 	} while (r == 0 && !stream_drained(stream) &&
 		 !recording_is_starved(h->reader->replay->recording));
 	if (r > 0)
-		take(h, &ev);
+		hosts_take(h, &ev);
 	if (r != 0)
 		return MIN(r, 0);
 	h->is_over = stream_drained(stream);

@@ -60,7 +60,7 @@ static void add_update(
 }
 
 /* Only the first virtual CPU: the clocks of all are equal. */
-static void see(struct kvmclock *k, const struct attar_event *ev)
+static void kvmclock_see(struct kvmclock *k, const struct attar_event *ev)
 {
 	const struct attar_event_spec *spec = attar_stream_spec(k->stream, ev->counter);
 
@@ -83,7 +83,7 @@ static int read_events(struct kvmclock *k)
 	int r;
 
 	while ((r = attar_stream_next(k->stream, &ev)) > 0)
-		see(k, &ev);
+		kvmclock_see(k, &ev);
 	k->read_until = now;
 	return r;
 }

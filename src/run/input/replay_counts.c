@@ -54,7 +54,7 @@ static size_t find_fit(const struct attar_run *run, const struct counted *c, enu
  * The index of its event in the recording; the number of these events: it has none. A count in more
  * modes than those of the event cannot be divided.
  */
-static size_t find(const struct attar_run *run, const struct counted *c)
+static size_t replay_counts_find(const struct attar_run *run, const struct counted *c)
 {
 	size_t exact = find_fit(run, c, FIT_EXACT);
 
@@ -100,7 +100,7 @@ int replay_counts_connect(struct attar_run *run)
 	if (!list->n)
 		return 0;
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
-		size_t index = find(run, &list->at[i]);
+		size_t index = replay_counts_find(run, &list->at[i]);
 
 		r = index < n ? connect(run, i, index) : refuse(run, &list->at[i]);
 		refused += index == n;
@@ -112,7 +112,7 @@ int replay_counts_connect(struct attar_run *run)
 
 /* ---- delivering ---- */
 
-static int grow(struct attar_value **values, size_t n)
+static int replay_counts_grow(struct attar_value **values, size_t n)
 {
 	struct attar_value *more = realloc(*values, n * sizeof(*more));
 
@@ -126,12 +126,12 @@ static int grow(struct attar_value **values, size_t n)
 static int add_instance(struct counted *c, int cpu, pid_t tid)
 {
 	size_t n = c->pub.n_instances + 1;
-	int r = grow(&c->values, n);
+	int r = replay_counts_grow(&c->values, n);
 
 	if (r == 0)
-		r = grow(&c->recent, n);
+		r = replay_counts_grow(&c->recent, n);
 	if (r == 0)
-		r = grow(&c->recorded.values, n);
+		r = replay_counts_grow(&c->recorded.values, n);
 	if (r == 0)
 		r = counter_add_recorded(c->recorded.counter, cpu, tid);
 	if (r < 0)

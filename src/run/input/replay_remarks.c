@@ -9,7 +9,7 @@
 #include "source/modes.h"
 #include "stream/stream.h"
 
-static int compare(const void *a, const void *b)
+static int replay_remarks_compare(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
 }
@@ -25,7 +25,7 @@ static void cpus_remark(const struct attar_run *run, struct attar_report *report
 			buf_list(&absent, cpu, 1);
 	if (!absent.len || !has->n)
 		return;
-	qsort(has->at, has->n, sizeof(*has->at), compare);
+	qsort(has->at, has->n, sizeof(*has->at), replay_remarks_compare);
 	buf_list(&present, has->at, has->n);
 	attar_report_remark(report,
 		"--cpus: the recording has no events of CPU %s; its events are of CPU %s",

@@ -398,7 +398,7 @@ static int emitter_act(
 /*
  * The event as the other profiler sees it: its attributes, and its fields or those of its source.
  */
-static struct attar_event_spec *show(const struct emitter *e, const struct source *emitted)
+static struct attar_event_spec *emitters_show(const struct emitter *e, const struct source *emitted)
 {
 	const struct attar_event_spec *spec = e->spec;
 	struct attar_event_spec *shown = malloc(sizeof(*shown));
@@ -416,7 +416,8 @@ static struct attar_event_spec *show(const struct emitter *e, const struct sourc
 	return shown;
 }
 
-static void apply(const struct attar_event_spec *spec, bool stacks, struct perf_event_attr *attr)
+static void emitters_apply(
+	const struct attar_event_spec *spec, bool stacks, struct perf_event_attr *attr)
 {
 	if ((stacks || spec->stack) &&
 		!(attr->exclude_callchain_user && attr->exclude_callchain_kernel))
@@ -436,7 +437,7 @@ static struct attar_event_spec *add_shown(struct emitter *e, const struct source
 
 	if (e->run->emitted.format && e->shown.n)
 		return e->shown.at[0];
-	shown = show(e, s);
+	shown = emitters_show(e, s);
 	if (shown && vec_push(&e->shown, shown) < 0) {
 		free(shown);
 		return NULL;
@@ -450,7 +451,7 @@ static int take_source(struct attar_run *run, struct emitter *e, uint32_t number
 	struct source *from = &e->run->sources.list.at[number], s = *from;
 	struct source_use *use = s.use = source_use_new(from->use);
 
-	apply(e->spec, e->stacks, &s.attr);
+	emitters_apply(e->spec, e->stacks, &s.attr);
 	s.name = strdup(from->name);
 	if (!s.name || !use || !(use->emission.shown = add_shown(e, &s)) ||
 		vec_push(&run->sources.list, s) < 0) {

@@ -28,7 +28,7 @@ static const struct attar_input clones = {.event = "task:task_newtask/clone_flag
 	.optional = true};
 
 /* Whoever is selected, these events happen in any task on any CPU. */
-static int add(struct attar_run *run, const struct attar_input *input)
+static int group_events_add(struct attar_run *run, const struct attar_input *input)
 {
 	size_t first = run->sources.list.n;
 	bool adds = run->select.adds_all_cpus;
@@ -57,8 +57,8 @@ static int groups_complete(struct attar_run *run, void *self)
 	if (!g->is_on)
 		return 0;
 	g->misses_moves = !needed_event_exists(run, moves.event);
-	r = add(run, &moves);
-	return r == 0 && sizeof(long) >= sizeof(uint64_t) ? add(run, &clones) : r;
+	r = group_events_add(run, &moves);
+	return r == 0 && sizeof(long) >= sizeof(uint64_t) ? group_events_add(run, &clones) : r;
 }
 
 /* 0: it has exited. */

@@ -35,7 +35,7 @@ static char *file_of(const struct source *s)
 	return path;
 }
 
-static struct probe_file *find(struct probe_files *files, const char *path)
+static struct probe_file *probe_files_find(struct probe_files *files, const char *path)
 {
 	vec_each (&files->list, file)
 		if (!strcmp(file->path, path))
@@ -69,7 +69,7 @@ static int probe_files_open(struct attar_run *run, void *self)
 
 		if (!file.path)
 			continue;
-		if (find(files, file.path)) {
+		if (probe_files_find(files, file.path)) {
 			free(file.path);
 		} else if (vec_push(&files->list, file) < 0) {
 			free(file.path);
@@ -81,7 +81,7 @@ static int probe_files_open(struct attar_run *run, void *self)
 
 static void note_mapped(struct probe_files *files, const char *path)
 {
-	struct probe_file *file = find(files, path);
+	struct probe_file *file = probe_files_find(files, path);
 
 	if (file)
 		file->is_mapped = true;

@@ -122,7 +122,7 @@ static int set_lbr(struct perf_event_attr *attr)
  * Running processes whose modules all keep frame pointers need no copies of stacks. Modules of a
  * command, and of the processes of a whole system, are not known yet.
  */
-static int choose(struct attar_run *run, struct run_user_stacks *stacks)
+static int user_stacks_choose(struct attar_run *run, struct run_user_stacks *stacks)
 {
 	struct attar_target *target = run->target;
 	const parse_ints *pids;
@@ -152,7 +152,7 @@ static int user_stacks_attr(
 		return 0;
 	if (stacks->by_lbr)
 		return set_lbr(attr);
-	r = choose(run, stacks);
+	r = user_stacks_choose(run, stacks);
 	if (r < 0)
 		return r;
 	return stacks->by_cfi ? attar_unwind_attr(attr, stacks->bytes) : 0;

@@ -358,7 +358,7 @@ static uint64_t samples_left(const struct attar_run *run)
 }
 
 /* The file has all records; without one, what is pushed counts. */
-static void count(struct attar_run *run)
+static void recorder_count(struct attar_run *run)
 {
 	struct run_recorder *recorder = recorder_of(run);
 
@@ -429,7 +429,7 @@ static int recorder_drain(struct attar_run *run, void *self)
 		r = any && recorder->writer ? end_round(run) : 0;
 	recorder->is_full = run->has_enough = r > 0;
 	stream->drained = r == 0 && stream->stopped;
-	count(run);
+	recorder_count(run);
 	return r < 0 ? r : 1;
 }
 
@@ -471,7 +471,7 @@ static int recorder_end(struct attar_run *run, void *self)
 		r = add_missing(run);
 	finished = recording_writer_finish(recorder->writer);
 	r = finished < 0 ? finished : r;
-	count(run);
+	recorder_count(run);
 	recording_writer_close(recorder->writer);
 	recorder->writer = NULL;
 	return r == 0 && recorder->opts.portable ? portable_add_all(recorder, run->symbols) : r;

@@ -545,7 +545,7 @@ static int add_sections(struct clickhouse *ch, const struct attar_report *report
 	return e;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int clickhouse_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct clickhouse *ch = r->state;
 	int e;
@@ -644,6 +644,6 @@ const struct render_format render_clickhouse = {
 	.check = check,
 	.turn = turn,
 	.deliver = deliver,
-	.draw = draw,
+	.draw = clickhouse_draw,
 	.close = close_clickhouse,
 };

@@ -72,7 +72,7 @@ static void log_once(struct sender *s, struct buf *last, const char *text)
 }
 
 /* Each reason once. */
-static void drop(struct sender *s, uint64_t rows, const char *why)
+static void sender_drop(struct sender *s, uint64_t rows, const char *why)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 
@@ -95,13 +95,13 @@ static void drop_foreign(struct sender *s, uint64_t rows, const char *why)
 
 static void drop_batch(struct sender *s, struct batch *batch, const char *why)
 {
-	drop(s, batch->rows, why);
+	sender_drop(s, batch->rows, why);
 	batch_free(batch);
 }
 
 /* ---- the queue: with the lock ---- */
 
-static void push(struct sender *s, struct batch *batch)
+static void sender_push(struct sender *s, struct batch *batch)
 {
 	if (buf_failed(&batch->body)) {
 		drop_batch(s, batch, "out of memory");
@@ -118,7 +118,7 @@ static void push(struct sender *s, struct batch *batch)
 	pthread_cond_signal(&s->work);
 }
 
-static struct batch *pop(struct sender *s)
+static struct batch *sender_pop(struct sender *s)
 {
 	struct batch *batch = s->oldest;
 
@@ -150,7 +150,7 @@ static void close_batches(struct sender *s, bool all)
 		struct batch *batch = s->open.at[i];
 
 		if (batch->rows && (all || now - batch->began >= SECOND_NS))
-			push(s, batch);
+			sender_push(s, batch);
 		else
 			s->open.at[kept++] = batch;
 	}
@@ -203,7 +203,7 @@ static void spool_batch(struct sender *s, struct batch *batch)
 
 	pthread_mutex_lock(&s->lock);
 	if (e < 0) {
-		drop(s, batch->rows, attar_error());
+		sender_drop(s, batch->rows, attar_error());
 	} else {
 		s->counts.waiting += batch->rows;
 		/* a failure makes only the sums less exact */
@@ -220,7 +220,7 @@ static void spool_down_to(struct sender *s, size_t bytes)
 		struct batch *batch;
 
 		pthread_mutex_lock(&s->lock);
-		batch = s->waiting > bytes || !bytes ? pop(s) : NULL;
+		batch = s->waiting > bytes || !bytes ? sender_pop(s) : NULL;
 		pthread_mutex_unlock(&s->lock);
 		if (!batch)
 			return;
@@ -285,7 +285,7 @@ static void account(struct sender *s, struct batch *batch, uint64_t rows, const 
 		s->counts.waiting -= batch->rows;
 	*(is_own ? &s->counts.stored : &s->counts.drained) += stored;
 	if (stored < batch->rows)
-		(is_own ? drop : drop_foreign)(s, batch->rows - stored, why);
+		(is_own ? sender_drop : drop_foreign)(s, batch->rows - stored, why);
 	pthread_mutex_unlock(&s->lock);
 	batch_free(batch);
 }
@@ -351,7 +351,7 @@ static struct batch *take_oldest(struct sender *s)
 	if (batch)
 		return batch;
 	pthread_mutex_lock(&s->lock);
-	batch = pop(s);
+	batch = sender_pop(s);
 	pthread_mutex_unlock(&s->lock);
 	return batch;
 }
@@ -563,7 +563,7 @@ bool sender_end_row(struct sender *s, struct batch *batch)
 			*it = s->open.at[--s->open.n];
 			break;
 		}
-	push(s, batch);
+	sender_push(s, batch);
 	return false;
 }
 

@@ -44,7 +44,7 @@ struct transport {
 	char error[CURL_ERROR_SIZE];
 };
 
-static int load(struct curl *lib)
+static int transport_load(struct curl *lib)
 {
 	static const char *const sonames[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 	int r = -ENOENT;
@@ -194,7 +194,7 @@ int transport_new(const struct clickhouse_url *url, struct transport **ret_trans
 		return base_oom();
 	t->url = url;
 	t->answer_max = ANSWER_MAX;
-	e = load(&t->lib);
+	e = transport_load(&t->lib);
 	if (e == 0 && !(t->curl = t->lib.new_request()))
 		e = base_oom();
 	if (e == 0)

@@ -32,7 +32,7 @@ void clickhouse_url_done(struct clickhouse_url *url)
 }
 
 /* Copies n bytes, and decodes %XX. */
-static int take(char **ret, const char *text, size_t n)
+static int url_take(char **ret, const char *text, size_t n)
 {
 	struct buf b = {0};
 
@@ -63,7 +63,7 @@ static int read_password(struct clickhouse_url *url, const char *path)
 
 	if (e < 0)
 		return attar_context(-EIO, "password_file");
-	return take(&url->password, buf_text(&text), strcspn(buf_text(&text), "\r\n"));
+	return url_take(&url->password, buf_text(&text), strcspn(buf_text(&text), "\r\n"));
 }
 
 /* Seconds since 1970, or a date with or without a time of day, UTC. */
@@ -98,21 +98,21 @@ static int set_parameter(struct clickhouse_url *url, const char *name, const cha
 	if (!strcmp(name, "spool") && !*value)
 		return attar_fail(-EINVAL, "it must name a directory");
 	if (!strcmp(name, "spool"))
-		return take(&url->spool, value, strlen(value));
+		return url_take(&url->spool, value, strlen(value));
 	if (!strcmp(name, "service"))
-		return take(&url->service, value, strlen(value));
+		return url_take(&url->service, value, strlen(value));
 	if (!strcmp(name, "host")) {
 		url->has_host = true;
-		return take(&url->host, value, strlen(value));
+		return url_take(&url->host, value, strlen(value));
 	}
 	if (!strcmp(name, "ca"))
-		return take(&url->ca, value, strlen(value));
+		return url_take(&url->ca, value, strlen(value));
 	if (!strcmp(name, "insecure")) {
 		url->is_insecure = !strcmp(value, "1");
 		return url->is_insecure ? 0 : attar_fail(-EINVAL, "the only value is 1");
 	}
 	if (!strcmp(name, "profiler"))
-		return take(&url->profiler, value, strlen(value));
+		return url_take(&url->profiler, value, strlen(value));
 	if (!strcmp(name, "from"))
 		return parse_moment(value, &url->from);
 	if (!strcmp(name, "to"))
@@ -122,7 +122,7 @@ static int set_parameter(struct clickhouse_url *url, const char *name, const cha
 	if (!strcmp(name, "timeout"))
 		return parse_time(value, 1000000000, &url->timeout_ns);
 	if (!strcmp(name, "password_file")) {
-		e = take(&path, value, strlen(value));
+		e = url_take(&path, value, strlen(value));
 		return e == 0 ? read_password(url, path) : e;
 	}
 	return attar_fail(-EINVAL,
@@ -217,7 +217,7 @@ static int set_place(struct clickhouse_url *url, const char *place, size_t n, co
 	return url->base && url->name && url->folder ? 0 : base_oom();
 }
 
-static int split(struct clickhouse_url *url, const char *text)
+static int url_split(struct clickhouse_url *url, const char *text)
 {
 	const char *at = strstr(text, after_scheme) + strlen(after_scheme);
 	const char *query = strchrnul(at, '?');
@@ -230,9 +230,9 @@ static int split(struct clickhouse_url *url, const char *text)
 		return fail(text);
 	if (last_at && memchr(at, ':', (size_t)(last_at - at)))
 		return fail_password(); /* with a slash in it, too: a database's '@' is "%40" */
-	e = take(&url->user, at, user_end ? (size_t)(user_end - at) : 0);
+	e = url_take(&url->user, at, user_end ? (size_t)(user_end - at) : 0);
 	if (e == 0)
-		e = take(&url->database, slash + 1, (size_t)(query - slash - 1));
+		e = url_take(&url->database, slash + 1, (size_t)(query - slash - 1));
 	at = user_end ? user_end + 1 : at;
 	if (e == 0)
 		e = set_place(url, at, (size_t)(slash - at), text);
@@ -268,13 +268,13 @@ int clickhouse_url_parse(const char *text, struct clickhouse_url *ret)
 		return fail(text);
 	ret->tls = text[strlen(scheme)] == 's';
 	gethostname(host, sizeof(host) - 1);
-	e = take(&ret->password, password, strlen(password));
+	e = url_take(&ret->password, password, strlen(password));
 	if (e == 0)
-		e = take(&ret->host, host, strlen(host));
+		e = url_take(&ret->host, host, strlen(host));
 	if (e == 0)
-		e = take(&ret->service, "", 0);
+		e = url_take(&ret->service, "", 0);
 	if (e == 0)
-		e = split(ret, text);
+		e = url_split(ret, text);
 	if (e == 0)
 		e = check_security(ret);
 	if (e == 0 && !ret->timeout_ns)

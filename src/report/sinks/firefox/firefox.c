@@ -474,7 +474,7 @@ static int draw_threads(struct profile *p)
 	return e == 0 ? draw_tracks(p) : e;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int firefox_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct profile p _cleanup_(profile_done) = {.report = report,
 		.began = report->time - MIN(report->interval_ns, report->time),
@@ -512,5 +512,5 @@ const struct render_format render_firefox = {
 		.wants_trees = true,
 		.wants_spans = true,
 		.is_binary = true},
-	.draw = draw,
+	.draw = firefox_draw,
 };

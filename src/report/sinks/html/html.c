@@ -265,7 +265,7 @@ static const char *add_until(struct buf *b, const char *page, const char *mark)
 	return found + strlen(mark);
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int html_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct buf title _cleanup_(buf_done) = {0};
 	const char *rest = html_page;
@@ -294,5 +294,5 @@ const struct render_format render_html = {
 		.wants_trees = true,
 		.wants_states = true},
 	.also = "htm",
-	.draw = draw,
+	.draw = html_draw,
 };

@@ -448,7 +448,7 @@ static void add_notes(struct buf *b, const struct attar_report *report)
 	buf_char(b, '}');
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int json_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct buf *b = &r->out;
 	const char *comma = "";
@@ -481,5 +481,5 @@ const struct render_format render_json = {
 		.is_complete = true,
 		.has_notes = true},
 	.draws_fields = true,
-	.draw = draw,
+	.draw = json_draw,
 };

@@ -18,7 +18,7 @@ char json_peek(struct json_parser *p)
 	return p->at < p->end ? *p->at : '\0';
 }
 
-static bool take(struct json_parser *p, char c)
+static bool parse_take(struct json_parser *p, char c)
 {
 	if (json_peek(p) != c || !c)
 		return false;
@@ -28,7 +28,7 @@ static bool take(struct json_parser *p, char c)
 
 void json_expect(struct json_parser *p, char c)
 {
-	if (!take(p, c))
+	if (!parse_take(p, c))
 		json_fail(p);
 }
 
@@ -160,7 +160,7 @@ void json_skip(struct json_parser *p)
 
 bool json_next(struct json_parser *p, char close, bool *first)
 {
-	if (p->failed || take(p, close))
+	if (p->failed || parse_take(p, close))
 		return false;
 	if (!*first)
 		json_expect(p, ',');

@@ -102,7 +102,7 @@ static int add_report(struct metrics *m, const struct attar_report *report)
 	return e;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int prometheus_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	int e;
 
@@ -137,7 +137,7 @@ const struct render_format render_prometheus = {
 		.sections = SECTIONS,
 		.has_notes = true,
 		.replaces = true},
-	.draw = draw,
+	.draw = prometheus_draw,
 	.close = close_metrics,
 };
 
@@ -148,6 +148,6 @@ const struct render_format render_openmetrics = {
 		.sections = SECTIONS,
 		.has_notes = true,
 		.replaces = true},
-	.draw = draw,
+	.draw = prometheus_draw,
 	.close = close_metrics,
 };

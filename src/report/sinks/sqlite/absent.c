@@ -2,7 +2,7 @@
 /* In place of sqlite.c in a build without SQLite. */
 #include "report/sinks/render.h"
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int absent_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	return attar_fail(-EINVAL,
 		"databases are not available: this attar was built without SQLite" ATTAR_FIX
@@ -16,5 +16,5 @@ const struct render_format render_sqlite = {
 		.sections = RENDER_ALL,
 		.is_binary = true,
 		.needs_file = true},
-	.draw = draw,
+	.draw = absent_draw,
 };

@@ -270,7 +270,7 @@ static int add_sections(struct database *db, const struct attar_report *report)
 	return e;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int sqlite_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct database *db;
 	int e = r->state ? 0 : database_open(r);
@@ -293,6 +293,6 @@ const struct render_format render_sqlite = {
 		.is_binary = true,
 		.needs_file = true},
 	.draws_fields = true,
-	.draw = draw,
+	.draw = sqlite_draw,
 	.close = database_close,
 };

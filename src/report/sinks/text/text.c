@@ -247,7 +247,7 @@ static unsigned rows_on_screen(const struct attar_renderer *r, const struct atta
 	return r->opts.max_rows ? MIN(r->opts.max_rows, rows) : rows;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int text_draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	unsigned max_rows = r->opts.max_rows;
 	int n;
@@ -269,5 +269,5 @@ const struct render_format render_text = {
 		.for_terminal = true,
 		.has_notes = true},
 	.draws_fields = true,
-	.draw = draw,
+	.draw = text_draw,
 };
