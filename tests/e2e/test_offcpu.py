@@ -55,10 +55,14 @@ def test_blocks_without_a_wakeup(script):
     path = script(NO_WAKEUP.replace('1.055000000 0 0/0 swapper sched:sched_switch',
                                     '1.055000000 0 300/300 other sched:sched_switch prev_pid=300'))
     found = reports('--input', path)[-1]
-    assert [(r['count'], r['total']) for r in rows(found, 'threads')] == [(1, 20_000_023)]
-    assert ('1 block of 15.0 ms is left out: the wakeup was not delivered, so the times include '
-            'waiting for a CPU') in found['remarks']
-    assert 'left out' not in str(reports('--than', '20ms', '--input', path)[-1])
+    assert [(r['count'], r['total'], r['unsplit']) for r in rows(found, 'threads')] == [
+        (2, 35_000_023, 15_000_000)]
+    assert [(r['waker'], r['unsplit']) for r in rows(found, 'wakers')] == [
+        ('server', 0), ('[unknown]', 15_000_000)]
+    assert ("blocks whose wakeup was not delivered: 1, 15.0 ms in all; their time (column "
+            "'unsplit') includes waiting for a CPU") in found['remarks']
+    found = reports('--than', '20ms', '--input', path)[-1]
+    assert 'unsplit' not in str(found)
 
 
 @pytest.mark.quick
@@ -68,7 +72,7 @@ def test_blocks_that_end_on_an_idle_cpu(script):
     assert [(r['count'], r['total']) for r in rows(found, 'threads')] == [(2, 35_000_023)]
     assert [(r['waker'], r['total']) for r in rows(found, 'wakers')] == [
         ('server', 20_000_023), ('[unknown]', 15_000_000)]
-    assert 'left out' not in str(found)
+    assert 'left out' not in str(found) and 'unsplit' not in str(found)
 
 
 @pytest.mark.quick

@@ -58,14 +58,31 @@ def test_every_sleep_is_found(cpu, tmp_path):
     assert whole
 
 
+@pytest.mark.parametrize('cpu', [*CPUS, None])
+def test_every_block_is_counted(cpu):
+    """Also blocks whose wakeup is not delivered, with the time in which the thread waits to run."""
+    on = [] if cpu is None else ['taskset', '-c', str(cpu)]
+    whole = 0
+    for _ in range(5):
+        found = report('offcpu', '--rows', 0, '-m', 1024, '--', *on, *SLEEPER)
+        if found['notes']['lost']:  # the machine is busy
+            continue
+        whole += 1
+        row, = [r for r in rows(found, 'threads') if r['comm'] == 'sleeps']
+        assert row['count'] in (SLEEPS, SLEEPS + 1), found['remarks']
+        assert row['total'] >= SLEEPS * 2_000_000
+    assert whole
+
+
 @pytest.fixture(scope='module', params=['perf', 'attar'])
 def recorded(request):
     if not has('perf') and request.param == 'perf':
         pytest.skip('perf is not installed')
     tool, pages = ('perf', '8M') if request.param == 'perf' else (ATTAR, '2048')
     out = subprocess.run(
-        [tool, 'record', '-q', '-a', *(['--switch-events'] if tool == 'perf' else []), '-m', pages, '-o', '-', '-e',
-         'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', '--', 'taskset', '-c',
+        [tool, 'record', '-q', '-a', '-m', pages,
+         *(['--switch-events'] if tool == 'perf' else []),
+         '-o', '-', '-e', 'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', '--', 'taskset', '-c',
          str(CPUS[-1]), *SLEEPER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         check=True).stdout
     return Pipe(out)

@@ -233,7 +233,7 @@ def test_servers_of_file_systems(tmp_path):
             with open(f'/proc/{server.pid}/fdinfo/3', encoding='utf-8') as file:
                 if 'fuse_connection' in file.read():
                     assert row['waits for'] == f'{server_of}({server.pid})'
-            assert waits_of(server.pid)['waits for'] == 'a request to the file system that it serves'
+            assert waits_of(server.pid)['waits for'].startswith('a request to the file system')
         rows, _ = open_waits('offcpu', '-a', '-d', '100ms')
         assert rows[readers[0].pid]['waits for'].startswith(f'the file system {tmp_path}/one')
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/left_out.h"
 
-/* What is new in the report. */
-static struct left_out take_new(struct left_out *all, enum attar_scope scope)
+struct left_out left_out_take(struct left_out *all, enum attar_scope scope)
 {
 	struct left_out part = *all;
 
@@ -27,7 +26,7 @@ static void remark(struct attar_report *report, uint64_t n, double amount, const
 void left_out_remark_time(struct left_out *left_out, struct attar_report *report,
 	enum attar_scope scope, const char *what, const char *why)
 {
-	const struct left_out part = take_new(left_out, scope);
+	const struct left_out part = left_out_take(left_out, scope);
 
 	remark(report, part.n, (double)part.sum / 1e6, "ms", what, why);
 }
@@ -35,7 +34,7 @@ void left_out_remark_time(struct left_out *left_out, struct attar_report *report
 void left_out_remark_bytes(struct left_out *left_out, struct attar_report *report,
 	enum attar_scope scope, const char *what, const char *why)
 {
-	const struct left_out part = take_new(left_out, scope);
+	const struct left_out part = left_out_take(left_out, scope);
 
 	remark(report, part.n, (double)part.sum / 1024, "KiB", what, why);
 }

@@ -18,6 +18,9 @@ static inline void left_out_add(struct left_out *left_out, uint64_t amount)
 	left_out->sum += amount;
 }
 
+/* What is new in the report. */
+struct left_out left_out_take(struct left_out *all, enum attar_scope scope);
+
 /* Add a remark, if there is something: "2 waits of 9.0 ms in all are left out: WHY". */
 void left_out_remark_time(struct left_out *left_out, struct attar_report *report,
 	enum attar_scope scope, const char *what, const char *why);

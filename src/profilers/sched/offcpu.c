@@ -50,7 +50,7 @@ struct offcpu {
 	struct wakers wakers;
 	struct frames *frames;
 	struct left_out perf;
-	struct left_out unwoken; /* by an event that was delivered */
+	struct left_out unwoken; /* by an event that was delivered; these are not left out */
 	uint64_t endless;        /* blocks whose end was not seen */
 	bool has_ended;          /* one whose end was */
 };
@@ -107,20 +107,26 @@ static void add_line(struct attar_run *run, const struct attar_event *ev, pid_t 
 	attar_row_stack(lines, attar_run_symbols(run), chain, n);
 }
 
-static int count(struct attar_keytable *table, const void *key, size_t size, uint64_t duration)
+/* In rows of both tables; SUM_UNSPLIT: of blocks with the time in which they waited for a CPU. */
+enum { SUM_ALL, SUM_UNSPLIT, SUMS };
+
+static int count(struct attar_keytable *table, const void *key, size_t size, uint64_t duration,
+	uint64_t unsplit)
 {
 	struct attar_keyrow *row = attar_keytable_at(table, key, size);
 
 	if (!row)
 		return -ENOMEM;
-	row->interval.sums[0] += duration;
+	row->interval.sums[SUM_ALL] += duration;
+	row->interval.sums[SUM_UNSPLIT] += unsplit;
 	return attar_hist_add(&row->interval.hists[0], duration);
 }
 
 static int add_block(struct offcpu *o, struct attar_run *run, const struct attar_event *ev,
 	struct attar_thread *thread, const struct task *task, uint64_t duration,
-	const struct waker *waker)
+	const struct waker *waker, bool is_unsplit)
 {
+	const uint64_t unsplit = is_unsplit ? duration : 0;
 	const struct keys_thread key =
 		keys_make_thread(thread->tid, task->comm, strlen(task->comm));
 	attar_location chain[CHAIN_MAX];
@@ -131,9 +137,9 @@ static int add_block(struct offcpu *o, struct attar_run *run, const struct attar
 	memcpy(pair.comm, task->comm, COMM_BYTES);
 	memcpy(pair.waker, waker->comm, COMM_BYTES);
 	if (r == 0)
-		r = count(o->threads, &key, sizeof(key), duration);
+		r = count(o->threads, &key, sizeof(key), duration, unsplit);
 	if (r == 0)
-		r = count(o->pairs, &pair, sizeof(pair), duration);
+		r = count(o->pairs, &pair, sizeof(pair), duration, unsplit);
 	if (r == 0 && o->chains)
 		r = attar_stacks_add(o->chains, thread, chain, n, duration);
 	if (r == 0 && o->than && attar_run_wants_lines(run))
@@ -156,9 +162,12 @@ static struct attar_stamp stamp_at(const struct attar_event *ev)
 	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
 }
 
-/* waker is NULL if the wakeup was not observed: the thread is switched in, some time after it. */
+/*
+ * is_unsplit: the wakeup was not observed; the thread is switched in, some time after it, which is
+ * a part of the block then.
+ */
 static int end_block(struct offcpu *o, struct attar_run *run, const struct attar_event *ev,
-	pid_t tid, const struct waker *waker)
+	pid_t tid, const struct waker *waker, bool is_unsplit)
 {
 	const struct attar_stamp at = stamp_at(ev);
 	uint64_t key = (uint64_t)tid;
@@ -178,10 +187,11 @@ static int end_block(struct offcpu *o, struct attar_run *run, const struct attar
 	task = state->value;
 	if (!thread || !attar_run_is_selected(run, thread))
 		return 0;
-	if (waker && !task->is_perf)
-		return add_block(o, run, ev, thread, task, state->duration, waker);
-	left_out_add(task->is_perf ? &o->perf : &o->unwoken, state->duration);
-	return 0;
+	if (task->is_perf || is_unsplit)
+		left_out_add(task->is_perf ? &o->perf : &o->unwoken, state->duration);
+	return task->is_perf
+		       ? 0
+		       : add_block(o, run, ev, thread, task, state->duration, waker, is_unsplit);
 }
 
 /* ---- events ---- */
@@ -202,7 +212,7 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	const struct attar_stamp at = stamp_at(ev);
 	uint64_t prev = attar_arg_u64(ev, PREV_PID);
 	pid_t next = (pid_t)attar_arg_i64(ev, NEXT_PID);
-	int r = next ? end_block(o, run, ev, next, prev ? NULL : &unknown) : 0;
+	int r = next ? end_block(o, run, ev, next, &unknown, prev != 0) : 0;
 	struct attar_state *state;
 	struct task *task;
 
@@ -236,7 +246,7 @@ static int on_waking(struct attar_run *run, void *self, const struct attar_event
 	if (!state || state->state != BLOCKED)
 		return 0;
 	wakers_read(&o->wakers, run, ev, &waker);
-	return end_block(o, run, ev, (pid_t)tid, &waker);
+	return end_block(o, run, ev, (pid_t)tid, &waker, false);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -274,6 +284,7 @@ static int add_table(struct attar_section *table, struct attar_keytable *from,
 {
 	int r = attar_keytable_end_interval(from);
 	struct attar_keyrow **rows;
+	bool has_unsplit = false;
 	size_t n;
 
 	if (r == 0)
@@ -281,10 +292,16 @@ static int add_table(struct attar_section *table, struct attar_keytable *from,
 	if (r < 0)
 		return r;
 	attar_section_hist_columns(table, ATTAR_UNIT_NS);
+	for (size_t i = 0; i < n; i++)
+		has_unsplit |= attar_keyrow_sums(rows[i], scope)->sums[SUM_UNSPLIT] > 0;
+	if (has_unsplit)
+		attar_section_column(table, "unsplit", ATTAR_UNIT_NS);
 	for (size_t i = 0; i < n; i++) {
 		attar_section_row(table);
 		add_key(table, rows[i]);
 		attar_cell_hist(table, &attar_keyrow_sums(rows[i], scope)->hists[0]);
+		if (has_unsplit)
+			attar_cell_u64(table, attar_keyrow_sums(rows[i], scope)->sums[SUM_UNSPLIT]);
 	}
 	free(rows);
 	return 0;
@@ -327,6 +344,17 @@ static uint64_t blocked_since(const struct attar_run *run, const void *self, pid
 	return open_waits_since(run, o->states, tid, BLOCKED);
 }
 
+static void remark_unsplit(struct offcpu *o, struct attar_report *report, enum attar_scope scope)
+{
+	const struct left_out part = left_out_take(&o->unwoken, scope);
+
+	if (part.n)
+		attar_report_remark(report,
+			"blocks whose wakeup was not delivered: %llu, %.1f ms in all; their time "
+			"(column 'unsplit') includes waiting for a CPU",
+			(unsigned long long)part.n, (double)part.sum / 1e6);
+}
+
 static int offcpu_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -349,8 +377,7 @@ static int offcpu_report(
 			o->has_ended || attar_run_is_live(run)
 				? ""
 				: "; use recordings of the whole system (attar record -a)");
-	left_out_remark_time(&o->unwoken, report, scope, "block",
-		"the wakeup was not delivered, so the times include waiting for a CPU");
+	remark_unsplit(o, report, scope);
 	left_out_remark_perf(&o->perf, report, scope);
 	attar_report_evicted(report, o->threads, "threads");
 	if (r == 0)
@@ -377,12 +404,12 @@ static int open_tables(struct offcpu *o, struct attar_symbols *symbols)
 		.value_size = sizeof(struct task),
 		.group_max = 1};
 	const struct attar_keytable_opts threads = {.size = sizeof(threads),
-		.sums = 1,
+		.sums = SUMS,
 		.hists = 1,
 		.key_max = sizeof(struct keys_thread),
 		.keys_max = KEYS_MAX};
 	const struct attar_keytable_opts pairs = {.size = sizeof(pairs),
-		.sums = 1,
+		.sums = SUMS,
 		.hists = 1,
 		.key_max = sizeof(struct pair),
 		.keys_max = KEYS_MAX};
