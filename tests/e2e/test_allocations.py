@@ -60,14 +60,14 @@ def test_freed_twice(tmp_path):
     text = DECLARED + alloc(1, 1) + alloc(2, 2) + free(3, 1) + free(4, 1) + alloc(5, 1)
     found = of_script(tmp_path, text, 'kmemleak', *EVENTS)
     assert totals(found)['leaked'] == (2, 128)
-    assert any(r.startswith('1 frees of addresses') for r in found['remarks'])
+    assert any(r.startswith('1 free of addresses') for r in found['remarks'])
 
 
 @pytest.mark.quick
 def test_allocated_twice(tmp_path):
     found = of_script(tmp_path, DECLARED + alloc(1, 1) + alloc(2, 1), 'kmemleak', *EVENTS)
     assert totals(found)['leaked'] == (1, 64)
-    assert '1 addresses were allocated again without a free' in found['remarks']
+    assert '1 address was allocated again without a free' in found['remarks']
 
 
 @pytest.mark.quick
@@ -87,7 +87,7 @@ def test_lost_frees_are_not_leaks(tmp_path):
     text = DECLARED + alloc(1, 1) + alloc(2, 2) + '1.003 0 7/7 worker lost 3\n' + alloc(4, 3)
     found = of_script(tmp_path, text, 'kmemleak', *EVENTS)
     assert totals(found)['leaked'] == (1, 64)
-    assert any('allocations were dropped, because their free may be among the lost' in r
+    assert any('allocations were dropped, because the free may be among the lost' in r
                for r in found['remarks'])
 
 
@@ -162,7 +162,7 @@ def test_calls_without_a_return(tmp_path, profiler):
                       'a:return,a:more//size=n/')
     first, second = (r for r in found['remarks'] if 'address' in r)
     assert first.startswith("1 allocation by 'a:more' is not counted: ")
-    assert second.startswith('1 frees of addresses that were allocated before the start')
+    assert second.startswith('1 free of addresses that were allocated before the start')
 
 
 CALL, RETURN, FREE = (f'attar_e_20_30:{name}' for name in ('malloc_0x5a_0', 'malloc_0x5a_1',

@@ -357,10 +357,11 @@ int allocations_weigh(const struct allocations *a, struct attar_stacks *stacks,
 	return attar_stacks_add(stacks, &thread, locations, n, weight);
 }
 
-static void remark(struct attar_report *report, uint64_t n, const char *what)
+static void remark(struct attar_report *report, uint64_t n, const char *one, const char *several,
+	const char *what)
 {
 	if (n)
-		attar_report_remark(report, "%" PRIu64 " %s", n, what);
+		attar_report_remark(report, "%" PRIu64 " %s %s", n, n == 1 ? one : several, what);
 }
 
 /* Remarks on events of which no address is known. Returns the number of allocations. */
@@ -401,23 +402,23 @@ void allocations_add_remarks(
 			"%" PRIu64 " were outstanding: use a larger --allocations",
 			stats.unpaired[ATTAR_UNPAIRED_EVICTED],
 			stats.unpaired[ATTAR_UNPAIRED_EVICTED] == 1 ? "was" : "were", a->max);
-	remark(report, stats.unpaired[ATTAR_UNPAIRED_LOST],
-		"allocations were dropped, because their free may be among the lost events");
-	remark(report, stats.unpaired[ATTAR_UNPAIRED_REPLACED],
-		"addresses were allocated again without a free");
+	remark(report, stats.unpaired[ATTAR_UNPAIRED_LOST], "allocation was", "allocations were",
+		"dropped, because the free may be among the lost events");
+	remark(report, stats.unpaired[ATTAR_UNPAIRED_REPLACED], "address was", "addresses were",
+		"allocated again without a free");
 	if (stats.starts || !without_address) /* otherwise frees of these allocations */
-		remark(report, stats.unpaired[ATTAR_UNPAIRED_END],
-			"frees of addresses that were allocated before the start, by other events, "
-			"or that were freed twice");
-	remark(report, stats.unpaired[ATTAR_UNPAIRED_END_LOST],
-		"frees after lost events, whose allocations may be among these, or were dropped "
-		"because of them");
-	remark(report, attar_stack_table_refused(a->stacks),
-		"allocations have no stack, because the table of stacks is full");
+		remark(report, stats.unpaired[ATTAR_UNPAIRED_END], "free", "frees",
+			"of addresses that were allocated before the start, by other events, or "
+			"that were freed twice");
+	remark(report, stats.unpaired[ATTAR_UNPAIRED_END_LOST], "free", "frees",
+		"after lost events, whose allocations may be among these, or were dropped because "
+		"of them");
+	remark(report, attar_stack_table_refused(a->stacks), "allocation has", "allocations have",
+		"no stack, because the table of stacks is full");
 	left_out_remark_allocations(&a->perf, report, scope);
 	attar_pairs_get_stats(a->calls, &stats);
-	remark(report, stats.unpaired[ATTAR_UNPAIRED_END],
-		"allocations whose calls began before the start: their sizes are unknown");
+	remark(report, stats.unpaired[ATTAR_UNPAIRED_END], "allocation", "allocations",
+		"whose calls began before the start, of unknown size");
 }
 
 void allocations_done(struct allocations *a)
