@@ -118,7 +118,7 @@ def test_options_that_are_not_offered(tmp_path):
 ATTARS = {path.stem: path.read_text() for path in sorted((ROOT / 'presets').glob('*.preset'))}
 NOT_FOR = {  # what cannot be read from the events
     'netqtop': {'only-comm'},  # a queue has no name of a thread
-    'syscalls': {'detail', 'hist', 'tasks', 'filter'},  # --impl syscalls refuses them
+    'syscalls': {'detail', 'hist', 'tasks', 'filter', 'kernel-filter'},  # --impl syscalls has none
 }
 
 
@@ -140,7 +140,7 @@ def senseless(name, base, given):
         no.add('key')
     if base == 'multi-trace':
         no |= {'impl', 'cycle'}
-        no |= {'tasks', 'filter'} if any('_cpu' in part for part in parts) else set()
+        no |= {'tasks', 'filter', 'kernel-filter'} if any('_cpu' in part for part in parts) else set()
     if base == 'snoop':
         no |= {'key', 'tasks', 'owners'}
         no |= {'than'} if len(events) == 1 else set()
