@@ -140,7 +140,8 @@ def senseless(name, base, given):
         no.add('key')
     if base == 'multi-trace':
         no |= {'impl', 'cycle'}
-        no |= {'tasks', 'filter', 'kernel-filter'} if any('_cpu' in part for part in parts) else set()
+        if any('_cpu' in part for part in parts):
+            no |= {'tasks', 'filter', 'kernel-filter'}
     if base == 'snoop':
         no |= {'key', 'tasks', 'owners'}
         no |= {'than'} if len(events) == 1 else set()
