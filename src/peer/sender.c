@@ -17,7 +17,8 @@
 
 enum {
 	START_NS_10 = 1000000000, /* a tenth of the time that a receiver has until START */
-	IDLE_NS = 1000000000, /* a fifth of the time that peer_sender_finish() waits for progress */
+	IDLE_NS = 1000000000,     /* times SENDER_SILENT_S, or HURRY_S */
+	HURRY_S = 5, /* that peer_sender_finish() waits for progress if the user ends the run */
 	FINISH_TURN_MS = 100,
 	DATA_MAX = 256 << 10, /* bytes of a DATA frame */
 	INPUT_MAX = 4096,   /* bytes that a receiver may send ahead, or leave unread before START */
@@ -759,22 +760,28 @@ static bool is_busy(struct sender *s, uint64_t *ret_sum)
 int peer_sender_finish(struct sender *s, int stop)
 {
 	struct pollfd fds[] = {{.fd = s->epoll, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
-	uint64_t last = 0, sum, deadline = base_now() + 5 * (uint64_t)IDLE_NS;
+	const uint64_t patience = (stop < 0 ? HURRY_S : SENDER_SILENT_S) * (uint64_t)IDLE_NS;
+	uint64_t last = 0, sum, deadline = base_now() + patience;
+	bool is_stopped = stop < 0;
 	int r = peer_sender_turn(s);
 
 	end_all_data(s);
 	while (r == 0 && is_busy(s, &sum) && base_now() < deadline) {
 		if (sum != last)
-			deadline = base_now() + 5 * (uint64_t)IDLE_NS;
+			deadline = base_now() + patience;
 		last = sum;
-		if (poll(fds, ARRAY_SIZE(fds), FINISH_TURN_MS) > 0 && fds[1].revents)
+		if (poll(fds, ARRAY_SIZE(fds), FINISH_TURN_MS) > 0 && fds[1].revents) {
+			is_stopped = true;
 			break;
+		}
 		r = peer_sender_turn(s);
 		end_all_data(s);
 	}
 	vec_each (&s->clients, c)
-		if ((*c)->state == CLIENT_ENDING)
+		if ((*c)->state == CLIENT_ENDING) {
+			s->stats.silent += r == 0 && !is_stopped && (*c)->link.is_socket;
 			end(s, *c);
+		}
 	return r;
 }
 

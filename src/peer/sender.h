@@ -114,8 +114,9 @@ int peer_sender_send_time(struct sender *sender, struct peer_sender_client *clie
 
 /*
  * Ends the data of all receivers, and waits for those that read until they have confirmed
- * everything. Gives up when none has read anything for some seconds, or stop (-1: none) becomes
- * readable.
+ * everything. Gives up when none has read anything for SENDER_SILENT_S, since the names of kernel
+ * functions can keep a receiver busy for many seconds on a slow machine, or when stop becomes
+ * readable. stop -1: it was already, and the wait is shorter.
  */
 int peer_sender_finish(struct sender *sender, int stop);
 

@@ -340,6 +340,27 @@ def test_what_a_stopped_receiver_does_not_read_is_counted(push, gate, spawn, tmp
     assert lost == dropped + in_rings
 
 
+def test_a_receiver_that_is_busy_at_the_end_gets_all_events(push, gate, spawn, tmp_path):
+    """
+    For seven seconds after the command has ended: on a slow machine, the names of the kernel's
+    functions keep it busy for long.
+    """
+    where, begun, made = f'unix:{tmp_path}/socket', tmp_path / 'begun', tmp_path / 'made'
+    calling = ' '.join(map(str, gate.command()))
+    pushing = push(where, event='raw_syscalls:sys_enter/id==110 && comm=="flood"/',
+                   command=['sh', '-c', f'touch {begun}; {calling}; touch {made}'])
+    pulling = spawn(ATTAR, 'top', '-q', '--format', 'json', '-e', 'raw_syscalls:sys_enter',
+                    '--pull', where, stdout=subprocess.PIPE, text=True)
+    wait_until(begun.exists, 'a connection')
+    pulling.send_signal(signal.SIGSTOP)
+    gate.open()
+    wait_until(made.exists, 'all calls', 60)
+    time.sleep(7)  # it is busy
+    pulling.send_signal(signal.SIGCONT)
+    assert counts(json.loads(said(pulling))) == (CALLS, 0, {'flood': CALLS})
+    assert 'not acknowledged' not in said(pushing)
+
+
 def test_losses_after_the_last_record_arrive(push, spawn, tmp_path):
     """
     The kernel reports a loss in a ring with the ring's next record. None follows here, because
