@@ -308,9 +308,14 @@ static void set_name(struct label *label, const struct event *e, const struct at
 	memcpy(label->comm, name.bytes, label->len);
 }
 
-/* Threads that have the same tid one after the other are different. */
+/*
+ * Threads that have the same tid one after the other are different. Those that exit have the tid
+ * -1: they are one row, though their processes differ.
+ */
 static uint64_t key_of_thread(const struct attar_thread *thread)
 {
+	if (thread->tid < 0)
+		return (uint32_t)thread->tid;
 	return thread->serial << 32 | (uint32_t)thread->tid;
 }
 

@@ -78,6 +78,14 @@ def test_exiting_threads():
     assert exiting['tid'] == -1 and exiting['sched:sched_switch'] >= 20
 
 
+def test_exiting_threads_are_one_row(tmp_path):
+    """Their processes differ, and are known or not."""
+    lines = ''.join(f'1.{i} 0 {task} x a:b a=1\n'
+                    for i, task in enumerate(['7/-1', '-1/-1', '8/-1', '7/-1', '8/8']))
+    found = of_script(tmp_path, f'event a:b a:u8\n{lines}', 'top', '-e', 'a:b')
+    assert [(r['tid'], r['a:b']) for r in scripts.rows(found, 'top')] == [(-1, 4), (8, 1)]
+
+
 @pytest.mark.parametrize('fields', ['a:s8', 'a:s32', 'a:s64'])
 def test_order_of_signed_keys(tmp_path, fields):
     """Keys with the same number of events are in the order of their values."""
