@@ -10,7 +10,10 @@
 #include "event/user_event.h"
 #include "report/model/model.h"
 #include "run/input/kvmclock.h"
+#include "run/input/replay.h"
+#include "run/input/replay_names.h"
 #include "run/run.h"
+#include "run/stop.h"
 #include "stream/stream.h"
 
 enum {
@@ -131,7 +134,7 @@ int clock_check(struct attar_run *run)
 		return r;
 	if (o->tsc || o->kvmclock)
 		add_pair(&run->clock);
-	return o->kvmclock ? kvmclock_new(o->kvmclock, &run->stop.asked, run->stop.fd,
+	return o->kvmclock ? kvmclock_new(o->kvmclock, &stop_of(run)->asked, stop_of(run)->fd,
 				     &run->clock.kvmclock)
 			   : 0;
 }

@@ -3,10 +3,17 @@
 
 #include "base/check_arg.h"
 #include "perf/modes.h"
+#include "run/counts/counts.h"
+#include "run/input/hosts.h"
+#include "run/input/recorded_names.h"
+#include "run/input/replay.h"
+#include "run/intervals.h"
+#include "run/poll.h"
+#include "run/run.h"
 #include "run/source/actions.h"
 #include "run/source/expressions.h"
-#include "run/intervals.h"
-#include "run/run.h"
+#include "run/source/sources.h"
+#include "run/source/timer.h"
 #include "stream/stream.h"
 
 /* Samples that a profiler gets together: few enough to stay in the caches. */
@@ -100,7 +107,7 @@ static int deliver_internal(struct attar_run *run, const struct source *s, struc
  */
 static bool mark_direct_sources(struct attar_run *run)
 {
-	if (run->replay || hosts_are_used(&run->hosts))
+	if (run->replay || hosts_are_used(hosts_of(run)))
 		return false;
 	vec_each (&run->sources.list, s) {
 		s->use->is_direct = !s->use->steps && !s->shared.next && !s->usdt && !s->keep &&
@@ -120,7 +127,7 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 {
 	int r;
 
-	if (unlikely(run->hosts.current != NULL))
+	if (unlikely(hosts_of(run)->current != NULL))
 		return hosts_deliver(run, ev);
 	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
 		struct source *s;
@@ -173,7 +180,7 @@ void attar_run_pass_over(struct attar_run *run)
  */
 static int deliver_first(struct attar_run *run, struct attar_event *ev)
 {
-	if (ev->record->type == PERF_RECORD_SAMPLE || (run->counts.list.n && ev->time)) {
+	if (ev->record->type == PERF_RECORD_SAMPLE || (counts_of(run)->list.n && ev->time)) {
 		clock_start_at(&run->clock, ev->time);
 		run_set_tick(run, ev->time + run->opts.interval);
 	}
@@ -189,7 +196,7 @@ static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
 	if (!run->clock.began)
 		return deliver_first(run, ev);
 	if (run->replay && end && ev->time >= end) {
-		run->replay->over = run->has_enough = true;
+		run->replay->over = run->clock.has_enough = true;
 		run->notes.dropped += ev->record->type == PERF_RECORD_SAMPLE;
 		return 0;
 	}
@@ -201,8 +208,8 @@ static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
 
 static inline int next_event(struct attar_run *run, struct attar_event *ret_event)
 {
-	return unlikely(hosts_are_used(&run->hosts)) ? hosts_next(run, ret_event)
-						     : attar_stream_next(run->stream, ret_event);
+	return unlikely(hosts_are_used(hosts_of(run))) ? hosts_next(run, ret_event)
+						       : attar_stream_next(run->stream, ret_event);
 }
 
 static inline bool is_direct(const struct attar_run *run, const struct attar_event *ev)
@@ -257,7 +264,7 @@ static __attribute__((noinline)) int deliver_several(
  */
 static inline bool is_repeat(struct attar_run *run, const struct attar_event *ev)
 {
-	struct latest_event *latest = &run->latest;
+	struct latest_event *latest = &run->notes.latest;
 
 	if (latest->counter == ev->counter && latest->thread == ev->thread)
 		return true;
@@ -315,7 +322,7 @@ int run_drain(struct attar_run *run)
 {
 	int r;
 
-	if (!run->stream && !hosts_are_used(&run->hosts))
+	if (!run->stream && !hosts_are_used(hosts_of(run)))
 		return 0;
 	r = parts_round(run);
 	if (r == 0)
@@ -328,5 +335,5 @@ int run_drain(struct attar_run *run)
 	if (r < 0)
 		return r;
 	/* the caller of attar_run_step() waits for events, not for lines */
-	return run->poll.epoll >= 0 ? lines_show(run) : lines_show_next(run);
+	return run_poll_is_used(run) ? lines_show(run) : lines_show_next(run);
 }

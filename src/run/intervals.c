@@ -2,7 +2,10 @@
 #include "run/intervals.h"
 
 #include "report/model/model.h"
+#include "run/input/database.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "run/source/requests.h"
 #include "stream/stream.h"
 
 int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t until,
@@ -18,7 +21,7 @@ int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t unti
 	run->notes.unresolved = -1;
 	run->clock.recent = until - run->clock.interval_began;
 	run->clock.until = until;
-	requests_mark(&run->requests, out);
+	requests_mark(run, out);
 	attar_report_span(out, run_wall_time(run, until), until - since);
 	r = parts_read(run, out);
 	if (r == 0)
@@ -26,10 +29,10 @@ int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t unti
 	if (r == 0)
 		r = parts_report(run, out, scope);
 	/* counting has no overhead worth a line per interval; keep the text of an error */
-	if (r == 0 && !run->has_database && (run->stream || run->clock.ended))
+	if (r == 0 && !run_has_database(run) && (run->stream || run->clock.ended))
 		run_fill_notes(run, out, scope);
 	out->is_dump = scope == ATTAR_SCOPE_INTERVAL && !run->opts.interval &&
-		       (run->rings.overwritten || run->lines.holds);
+		       (rings_of(run)->overwritten || run->lines.holds);
 	run->clock.interval_began = until;
 	if (r < 0)
 		attar_report_free(out);

@@ -5,10 +5,25 @@
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 #include "perf/target.h"
-#include "run/input/database.h"
+#include "run/counts/counts.h"
+#include "run/counts/rows.h"
+#include "run/counts/tasks.h"
 #include "run/deliver.h"
+#include "run/input/database.h"
+#include "run/input/hosts.h"
+#include "run/input/pull.h"
+#include "run/input/replay.h"
+#include "run/input/replay_names.h"
 #include "run/intervals.h"
+#include "run/poll.h"
+#include "run/record/recorder.h"
+#include "run/result_files.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "run/source/open.h"
+#include "run/source/requests.h"
+#include "run/source/sources.h"
+#include "run/stop.h"
 #include "stream/stream.h"
 #include "symbol/symbols.h"
 
@@ -24,13 +39,13 @@ static void progress(struct attar_run *run, uint64_t now)
 		attar_stream_get_stats(run->stream, &stats);
 	run->hooks.progress(run->hooks.ctx,
 		run->replay ? attar_run_elapsed(run) : now - run->clock.first_began,
-		run->records ? run->notes.delivered : stats.samples, stats.lost);
+		run_records(run) ? run->notes.delivered : stats.samples, stats.lost);
 	run->clock.progress = now + PROGRESS_NS;
 }
 
 static int wait_ms(const struct attar_run *run, uint64_t now, uint64_t until)
 {
-	uint64_t ms, most = (uint64_t)run->rings.wait_ms;
+	uint64_t ms, most = (uint64_t)rings_of(run)->wait_ms;
 
 	if (until <= now)
 		return 0;
@@ -44,13 +59,13 @@ static int wait_ms(const struct attar_run *run, uint64_t now, uint64_t until)
  */
 static int wait_for(struct attar_run *run, int timeout_ms)
 {
-	struct pollfd fds[] = {{.fd = run->stop.fd, .events = POLLIN},
+	struct pollfd fds[] = {{.fd = stop_of(run)->fd, .events = POLLIN},
 		{.fd = attar_target_fd(run->target), .events = POLLIN}};
 
-	if (hosts_are_used(&run->hosts))
+	if (hosts_are_used(hosts_of(run)))
 		return hosts_wait(run, timeout_ms);
 	if (run->stream)
-		return attar_stream_wait(run->stream, run->stop.fd, timeout_ms);
+		return attar_stream_wait(run->stream, stop_of(run)->fd, timeout_ms);
 	poll(fds, ARRAY_SIZE(fds), timeout_ms);
 	return fds[0].revents ? 2 : 0;
 }
@@ -86,7 +101,7 @@ static int work(struct attar_run *run)
 	r = parts_follow(run);
 	if (r == 0 && now >= run->clock.tick)
 		r = run_report_interval(run, now);
-	if (r == 0 && requests_take(&run->requests))
+	if (r == 0 && requests_take(run))
 		r = report_request(run, now);
 	if (r < 0)
 		return r;
@@ -106,16 +121,16 @@ static int turn_replay(struct attar_run *run, int timeout_ms)
 {
 	int ms = timeout_ms < 0 ? POLL_MS : MIN(timeout_ms, (int)POLL_MS), r;
 
-	run_poll_clear(&run->poll);
-	r = attar_stream_wait(run->stream, run->stop.fd, ms);
-	run->stop.seen = r == 2;
+	run_poll_clear(run);
+	r = attar_stream_wait(run->stream, stop_of(run)->fd, ms);
+	stop_of(run)->seen = r == 2;
 	if (r == 2)
 		return 0;
 	if (r > 0)
 		r = run_drain(run);
 	if (r == 0)
 		r = pull_follow(run);
-	if (r == 0 && requests_take(&run->requests))
+	if (r == 0 && requests_take(run))
 		r = run_report_request(run, 0);
 	if (r < 0)
 		return r;
@@ -133,24 +148,24 @@ static int turn(struct attar_run *run, int timeout_ms)
 
 	if (run->replay)
 		return turn_replay(run, timeout_ms);
-	if (run->has_database)
+	if (run_has_database(run))
 		return 0;
 	end = run_duration_end(run);
 	now = base_now();
 
-	run_poll_clear(&run->poll);
+	run_poll_clear(run);
 	if (attar_target_ended(run->target) || (end && now >= end) || hosts_are_over(run))
 		return 0;
 	ms = lines_can_show(run) ? 0 : wait_ms(run, now, earliest(end, run->clock.tick));
 	r = wait_for(run, timeout_ms < 0 ? ms : MIN(ms, timeout_ms));
-	run->stop.seen = r == 2;
+	stop_of(run)->seen = r == 2;
 	return r < 0 || r == 2 ? MIN(r, 0) : work(run);
 }
 
 /* A recording that is not read to its end is not drained either. */
 static int finish_replay(struct attar_run *run, int r)
 {
-	uint64_t newest = MAX(stream_time(run->stream), run->pull.reached);
+	uint64_t newest = MAX(stream_time(run->stream), pull_of(run)->reached);
 
 	/* A recording without samples begins at its end; one without records, at its reference. */
 	if (!run->clock.began)
@@ -160,12 +175,12 @@ static int finish_replay(struct attar_run *run, int r)
 		run->clock.ended = run_duration_end(run);
 	if (r == 0)
 		r = counts_read(run);
-	if (r == 0 && run->counts.list.n)
+	if (r == 0 && counts_of(run)->list.n)
 		r = count_rows_add_run(run);
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
 	if (r == 0)
-		r = result_files_finish(&run->result_files);
+		r = result_files_finish(run);
 	if (r == 0)
 		r = actions_end(run);
 	return r < 0 ? r : lines_show(run);
@@ -176,7 +191,7 @@ static bool counts_any(const struct attar_run *run)
 	vec_each (&run->sources.list, s)
 		if (s->use->timer)
 			return true;
-	return run->counts.list.n;
+	return counts_of(run)->list.n;
 }
 
 /* With --count, later events are not delivered: nothing is known of the time after the last one. */
@@ -185,7 +200,8 @@ static void end_with_last_event(struct attar_run *run)
 	const uint64_t last = run->stream ? stream_time(run->stream) : 0;
 	const bool has_all = run->notes.delivered >= run_count_end(run);
 
-	if (has_all && !run->rings.overwritten && !hosts_are_used(&run->hosts) && !counts_any(run))
+	if (has_all && !rings_of(run)->overwritten && !hosts_are_used(hosts_of(run)) &&
+		!counts_any(run))
 		run->clock.ended = MAX(last, run->clock.interval_began);
 }
 
@@ -199,7 +215,7 @@ static int loop_finish(struct attar_run *run)
 	if (run->replay)
 		return finish_replay(run, r);
 	run->clock.ended = base_now();
-	if (run->has_database)
+	if (run_has_database(run))
 		return 0;
 	if (r == 0)
 		r = counts_disable(run);
@@ -223,14 +239,14 @@ static int loop_finish(struct attar_run *run)
 	run->command.status = attar_target_command_status(run->target);
 	if (run->profiler->ended) /* it reports the CPU times of the command */
 		command_end(&run->target->command);
-	if (r == 0 && run->counts.list.n)
+	if (r == 0 && counts_of(run)->list.n)
 		r = count_rows_add_run(run);
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
 	if (r == 0)
 		r = lines_show(run); /* those of ended() */
 	if (r == 0)
-		r = result_files_finish(&run->result_files);
+		r = result_files_finish(run);
 	return r;
 }
 
@@ -263,7 +279,7 @@ static int start_round(struct attar_run *run)
 
 	run->phase = RUN_STARTED;
 	run->clock.progress = base_now() + PROGRESS_NS;
-	if (run->has_database)
+	if (run_has_database(run))
 		return run_database_start(run);
 	if (run->replay)
 		return replay_start(run);
@@ -287,11 +303,11 @@ static int next_round(struct attar_run *run)
 	int r = loop_finish(run);
 
 	run->phase = RUN_ENDED;
-	if (r < 0 || run->stop.seen || ++run->command.round >= run->command.rounds)
+	if (r < 0 || stop_of(run)->seen || ++run->command.round >= run->command.rounds)
 		return r;
 	r = start_round(run);
 	if (r == -ECANCELED && run_stop_asked(run)) {
-		run->stop.seen = true; /* what was measured before is reported */
+		stop_of(run)->seen = true; /* what was measured before is reported */
 		run->phase = RUN_ENDED;
 		return 0;
 	}
@@ -308,12 +324,12 @@ static int open_profiler(struct attar_run *run)
 {
 	int r;
 
-	run->opening.by_profiler = true;
+	opening_of(run)->by_profiler = true;
 	select_keep_named(run);
 	r = run->profiler->open(run, run->self);
 	if (r == 0)
 		r = parts_complete(run);
-	run->opening.by_profiler = false;
+	opening_of(run)->by_profiler = false;
 	return r;
 }
 
@@ -357,8 +373,6 @@ static int loop_begin(
 		symbols_cache_kernel(run->symbols);
 	if (r == 0)
 		r = clock_check(run);
-	if (r == 0)
-		r = sample_filter_open(run);
 	if (r == 0)
 		r = parts_prepare(run);
 	if (r == 0 && run->opts.input && !run->replay)

@@ -4,7 +4,11 @@
 #include "base/memory.h"
 #include "perf/kernel.h"
 #include "report/model/model.h"
+#include "run/parts/user_stacks.h"
+#include "run/record/recorder.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "run/source/sources.h"
 #include "stream/shm_source.h"
 #include "stream/stream.h"
 
@@ -46,7 +50,7 @@ static uint64_t since(uint64_t now, uint64_t *reported)
 static void fill_seen(struct attar_run *run, const struct attar_stream_stats *stats,
 	struct attar_notes *notes, enum attar_scope scope)
 {
-	if (run->records)
+	if (run_records(run))
 		notes->seen = run->notes.delivered;
 	else
 		notes->seen = stats->samples + run->notes.made - run->notes.dropped -
@@ -55,7 +59,7 @@ static void fill_seen(struct attar_run *run, const struct attar_stream_stats *st
 	/* Before Linux 6.0, only records of the rings say what was lost. */
 	if (run->notes.has_all_recorded)
 		notes->lost = run->notes.recorded_lost;
-	else if (run->records && run->stream && !stream_counts_losses(run->stream))
+	else if (run_records(run) && run->stream && !stream_counts_losses(run->stream))
 		notes->lost = MAX(stats->lost, run->notes.recorded_lost);
 	notes->lost_side_band = stats->lost_side_band;
 	notes->throttled = stats->throttled;
@@ -267,7 +271,7 @@ static void warn_lost(const struct attar_run *run, uint64_t lost, uint64_t seen)
 		log_warn("%llu of %llu events were lost, %llu of them while the ring buffers were "
 			 "stopped for a dump: without %s, attar reads all events",
 			(unsigned long long)lost, (unsigned long long)(lost + seen),
-			(unsigned long long)stopped, run->rings.overwritten);
+			(unsigned long long)stopped, rings_of(run)->overwritten);
 	else if (!run->sources.list.n)
 		log_warn("%llu records of exited threads were lost, because the ring buffers were "
 			 "full: these threads have no row of their own; the sums are exact. Use "

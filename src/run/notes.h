@@ -7,7 +7,14 @@
 
 #include "attar/run.h"
 
+/* The latest event of a source that takes several at once. */
+struct latest_event {
+	uint32_t counter;
+	const struct attar_thread *thread; /* only compared */
+};
+
 struct run_notes {
+	struct latest_event latest;
 	double unresolved;      /* see attar_run_unresolved() */
 	uint64_t delivered;     /* samples that reached the profiler */
 	uint64_t passed_over;   /* of these: --count does not count them */

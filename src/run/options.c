@@ -5,6 +5,8 @@
 #include "base/check_arg.h"
 #include "base/parse.h"
 #include "base/suggest.h"
+#include "run/directory.h"
+#include "run/parts/user_stacks.h"
 #include "run/run.h"
 
 static bool has_letter(const struct attar_option *table, char letter)
@@ -28,7 +30,7 @@ static size_t options_count(const struct attar_option *table)
 static int add_common(struct attar_run *run, const char *title, const struct attar_option *table)
 {
 	const struct attar_option *own = run->profiler->options;
-	struct options *options = &run->options;
+	struct options *options = options_of(run);
 	size_t n = options_count(table), taken = 0;
 	struct attar_option *copy;
 
@@ -67,20 +69,21 @@ static int check_option(const void *ctx, const char *name, char letter)
 	return run->directory->check_option(run->profiler, name, letter);
 }
 
-int options_init(struct attar_run *run)
+/* Lists the option groups that the run's profiler uses. -ENOMEM. */
+static int options_create(struct attar_run *run, void *self)
 {
 	const struct attar_profiler *profiler = run->profiler;
 	bool unwinds = profiler->uses & ATTAR_USES_STACKS ||
 		       options_named(profiler->options, "call-graph");
 	int r = 0;
 
-	run->options.name = profiler->name;
-	run->options.operand = profiler->operand;
-	run->options.check = check_option;
-	run->options.ctx = run;
-	run->options.is_unwind_method = user_stacks_is_method;
+	options_of(run)->name = profiler->name;
+	options_of(run)->operand = profiler->operand;
+	options_of(run)->check = check_option;
+	options_of(run)->ctx = run;
+	options_of(run)->is_unwind_method = user_stacks_is_method;
 	if (profiler->options)
-		options_add(&run->options, "Options", profiler->options, run->self);
+		options_add(options_of(run), "Options", profiler->options, run->self);
 	if (profiler->uses & ATTAR_USES_SAMPLING)
 		r = add_common(run, "Sampling", common_sampling_options);
 	if (r == 0 && unwinds)
@@ -121,16 +124,16 @@ int attar_run_add_options(
 	if (run->phase != RUN_NEW)
 		return attar_fail(
 			-EINVAL, "attar_run_add_options(): the run has already been started");
-	if (run->options.n == OPTION_GROUPS_MAX)
+	if (options_of(run)->n == OPTION_GROUPS_MAX)
 		return attar_fail(-ENOSPC, "attar_run_add_options(): at most %d groups of options",
 			OPTION_GROUPS_MAX);
 	for (const struct attar_option *o = options; o->name; o++)
-		if (is_taken(&run->options, o))
+		if (is_taken(options_of(run), o))
 			return attar_fail(-EEXIST,
 				"attar_run_add_options(): the name or letter of --%s is already "
 				"used",
 				o->name);
-	options_add(&run->options, title, options, state);
+	options_add(options_of(run), title, options, state);
 	return 0;
 }
 
@@ -138,7 +141,7 @@ const struct attar_option_group *attar_run_option_groups(const struct attar_run 
 {
 	CHECK_ARG_OR(run, "run", NULL);
 
-	return run->options.groups;
+	return options_of(run)->groups;
 }
 
 int attar_run_set(struct attar_run *run, const char *name, const char *value)
@@ -147,7 +150,7 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 	CHECK_ARG(name, "name");
 	if (run->phase != RUN_NEW)
 		return attar_fail(-EINVAL, "attar_run_set(): the run has already been started");
-	return options_set(&run->options, name, value);
+	return options_set(options_of(run), name, value);
 }
 
 int attar_run_set_word(struct attar_run *run, const char *word, const char *next)
@@ -157,7 +160,7 @@ int attar_run_set_word(struct attar_run *run, const char *word, const char *next
 
 	if (run->phase != RUN_NEW)
 		return attar_fail(-EINVAL, "attar_run_set(): the run has already been started");
-	return options_set_word(&run->options, word, next);
+	return options_set_word(options_of(run), word, next);
 }
 
 int run_set_preset(struct attar_run *run)
@@ -165,13 +168,21 @@ int run_set_preset(struct attar_run *run)
 	const char *const *words = run->profiler->preset;
 	int r = 0;
 
-	if (!words || run->options.has_preset)
+	if (!words || options_of(run)->has_preset)
 		return 0;
-	run->options.has_preset = run->options.in_preset = true;
-	run->options.n_kept = run->options.given.n;
+	options_of(run)->has_preset = options_of(run)->in_preset = true;
+	options_of(run)->n_kept = options_of(run)->given.n;
 	for (; r >= 0 && *words; words += r)
 		r = attar_run_set_word(run, *words, words[1]);
-	run->options.in_preset = false;
-	run->options.n_kept = 0;
+	options_of(run)->in_preset = false;
+	options_of(run)->n_kept = 0;
 	return r < 0 ? attar_context(r, "preset %s", run->profiler->name) : 0;
 }
+
+static void options_free(struct attar_run *run, void *self)
+{
+	options_done(self);
+}
+
+const struct run_part part_options = {
+	.size = sizeof(struct options), .create = options_create, .free = options_free};

@@ -62,7 +62,4 @@ extern const struct attar_option common_input_options[];
 extern const struct attar_option common_peer_options[];
 void common_defaults(struct common_opts *opts);
 
-/* Lists the option groups that the run's profiler uses. -ENOMEM. */
-int options_init(struct attar_run *run);
-
 #endif

@@ -5,12 +5,12 @@
 
 int parts_init(struct run_parts *parts, const struct run_part *const *list)
 {
-	parts->list = list;
 	for (int i = 0; i < PART_COUNT; i++) {
 		parts->state[i] = list[i]->size ? calloc(1, list[i]->size) : NULL;
 		if (list[i]->size && !parts->state[i])
 			return base_oom();
 	}
+	parts->list = list;
 	return 0;
 }
 
@@ -27,10 +27,27 @@ int parts_init(struct run_parts *parts, const struct run_part *const *list)
 		r_;                                                                                \
 	})
 
-int parts_prepare(struct attar_run *run)
-{
-	return PARTS_CALL(run, prepare);
-}
+/* The functions of the hooks that have no further arguments. */
+#define PARTS_HOOK(hook)                                                                           \
+	int parts_##hook(struct attar_run *run)                                                    \
+	{                                                                                          \
+		return PARTS_CALL(run, hook);                                                      \
+	}
+
+PARTS_HOOK(create)
+PARTS_HOOK(prepare)
+PARTS_HOOK(complete)
+PARTS_HOOK(opened)
+PARTS_HOOK(listen)
+PARTS_HOOK(begin)
+PARTS_HOOK(started)
+PARTS_HOOK(round)
+PARTS_HOOK(drain)
+PARTS_HOOK(follow)
+PARTS_HOOK(drained)
+PARTS_HOOK(requested)
+PARTS_HOOK(ended)
+PARTS_HOOK(finish)
 
 int parts_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn)
 {
@@ -53,21 +70,6 @@ int parts_read(struct attar_run *run, struct attar_report *report)
 	return PARTS_CALL(run, read, report);
 }
 
-int parts_complete(struct attar_run *run)
-{
-	return PARTS_CALL(run, complete);
-}
-
-int parts_started(struct attar_run *run)
-{
-	return PARTS_CALL(run, started);
-}
-
-int parts_follow(struct attar_run *run)
-{
-	return PARTS_CALL(run, follow);
-}
-
 int parts_source(struct attar_run *run, struct source *s)
 {
 	return PARTS_CALL(run, source, s);
@@ -76,36 +78,6 @@ int parts_source(struct attar_run *run, struct source *s)
 int parts_attr(struct attar_run *run, const struct source *s, struct perf_event_attr *attr)
 {
 	return PARTS_CALL(run, attr, s, attr);
-}
-
-int parts_opened(struct attar_run *run)
-{
-	return PARTS_CALL(run, opened);
-}
-
-int parts_listen(struct attar_run *run)
-{
-	return PARTS_CALL(run, listen);
-}
-
-int parts_begin(struct attar_run *run)
-{
-	return PARTS_CALL(run, begin);
-}
-
-int parts_round(struct attar_run *run)
-{
-	return PARTS_CALL(run, round);
-}
-
-int parts_drain(struct attar_run *run)
-{
-	return PARTS_CALL(run, drain);
-}
-
-int parts_finish(struct attar_run *run)
-{
-	return PARTS_CALL(run, finish);
 }
 
 int parts_kept(struct attar_run *run, const struct attar_event *event)
@@ -130,24 +102,9 @@ int parts_sample(struct attar_run *run, uint32_t steps, struct attar_event *even
 	return r;
 }
 
-int parts_drained(struct attar_run *run)
-{
-	return PARTS_CALL(run, drained);
-}
-
-int parts_requested(struct attar_run *run)
-{
-	return PARTS_CALL(run, requested);
-}
-
 int parts_turn(struct attar_run *run, uint64_t now)
 {
 	return PARTS_CALL(run, turn, now);
-}
-
-int parts_ended(struct attar_run *run)
-{
-	return PARTS_CALL(run, ended);
 }
 
 int parts_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
@@ -185,9 +142,13 @@ void parts_detach(struct attar_run *run)
 
 void parts_free(struct attar_run *run)
 {
-	for (int i = 0; i < PART_COUNT && run->parts.list; i++) {
+	for (int i = 0; i < PART_COUNT && run->parts.list; i++)
 		if (run->parts.list[i]->free && run->parts.state[i])
 			run->parts.list[i]->free(run, run->parts.state[i]);
-		free(run->parts.state[i]);
-	}
+}
+
+void parts_done(struct run_parts *parts)
+{
+	for (int i = 0; i < PART_COUNT; i++)
+		free(parts->state[i]);
 }

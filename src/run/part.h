@@ -11,31 +11,54 @@
 
 struct source;
 
-/* In this order, which is the order of their remarks. */
-enum part_id {
-	PART_SWITCH_CHECK,
-	PART_SELECT,
-	PART_OVERHEAD,
-	PART_FLIGHT,
-	PART_PROBE_FILES,
-	PART_COUNTS,
-	PART_REPLAY,
-	PART_HOSTS,
-	PART_EMITTERS,
-	PART_PROGRAMS,
-	PART_GROUPS,
-	PART_RENEWAL,
-	PART_PUSH, /* ends before the file is complete, which can take long with --portable */
-	PART_RECORDER,
-	PART_RECORDED_EVENTS,
-	PART_SPANS,
-	PART_USER_STACKS,
-	PART_COUNT,
-};
+/*
+ * The list of all parts, in the order in which their hooks are called, which is the order of their
+ * remarks. Push ends before the file of the recorder is complete, which can take long.
+ */
+#define RUN_PARTS(PART)                                                                            \
+	PART(POLL, part_poll)                                                                      \
+	PART(STOP, part_stop)                                                                      \
+	PART(OPTIONS, part_options)                                                                \
+	PART(SAMPLE_FILTER, part_sample_filter)                                                    \
+	PART(CATALOG, part_catalog)                                                                \
+	PART(OPENING, part_opening)                                                                \
+	PART(RINGS, part_rings)                                                                    \
+	PART(TASK_WATCH, part_task_watch)                                                          \
+	PART(SWITCH_CHECK, part_switch_check)                                                      \
+	PART(SELECT, part_select)                                                                  \
+	PART(OVERHEAD, part_overhead)                                                              \
+	PART(FLIGHT, part_flight)                                                                  \
+	PART(PROBE_FILES, part_probe_files)                                                        \
+	PART(COUNTS, part_counts)                                                                  \
+	PART(CREATORS, part_creators)                                                              \
+	PART(THREADS, part_threads)                                                                \
+	PART(REPLAY, part_replay)                                                                  \
+	PART(PULL, part_pull)                                                                      \
+	PART(DATABASE, part_database)                                                              \
+	PART(HOSTS, part_hosts)                                                                    \
+	PART(EMITTERS, part_emitters)                                                              \
+	PART(PROGRAMS, part_programs)                                                              \
+	PART(GROUPS, part_groups)                                                                  \
+	PART(RENEWAL, part_renewal)                                                                \
+	PART(PUSH, part_push)                                                                      \
+	PART(RECORDER, part_recorder)                                                              \
+	PART(RECORDED_EVENTS, part_recorded_events)                                                \
+	PART(SPANS, part_spans)                                                                    \
+	PART(USER_STACKS, part_user_stacks)                                                        \
+	PART(EXPRESSIONS, part_expressions)                                                        \
+	PART(ACTIONS, part_actions)                                                                \
+	PART(RESULT_FILES, part_result_files)                                                      \
+	PART(REQUESTS, part_requests)
+
+#define PART_ID(id, part) PART_##id,
+enum part_id { RUN_PARTS(PART_ID) PART_COUNT };
 
 /* All hooks are optional. Those that return an int return 0 or a negative errno with a message. */
 struct run_part {
 	size_t size; /* bytes of its state, which is zeroed when the run is created */
+
+	/* The run was created, with its profiler. */
+	int (*create)(struct attar_run *run, void *self);
 
 	/* The options are known, and nothing is open. */
 	int (*prepare)(struct attar_run *run, void *self);
@@ -79,7 +102,7 @@ struct run_part {
 	int (*drain)(struct attar_run *run, void *self);
 
 	/*
-	 * A sample of a source that has the part's bit in source.steps. 1: the part has taken the
+	 * A sample of a source that has the part's bit in source_use.steps. 1: the part has taken the
 	 * sample, which goes no further.
 	 */
 	int (*sample)(struct attar_run *run, void *self, struct attar_event *event);
@@ -140,6 +163,7 @@ struct run_parts {
 /* Allocates the states. 0 or -ENOMEM. */
 int parts_init(struct run_parts *parts, const struct run_part *const *list);
 
+int parts_create(struct attar_run *run);
 int parts_prepare(struct attar_run *run);
 int parts_opened(struct attar_run *run);
 int parts_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
@@ -168,7 +192,10 @@ int parts_turn(struct attar_run *run, uint64_t now);
 int parts_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 void parts_stats(struct attar_run *run, struct attar_stream_stats *stats);
 void parts_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
+
+/* Frees what the states hold, then the states. */
 void parts_free(struct attar_run *run);
+void parts_done(struct run_parts *parts);
 
 /* Passes a sample to the parts whose bits are set in steps. 1: one of them has taken it. */
 int parts_sample(struct attar_run *run, uint32_t steps, struct attar_event *event);

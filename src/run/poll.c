@@ -7,7 +7,17 @@
 
 #include "base/check_arg.h"
 #include "base/file_limit.h"
+#include "run/input/replay.h"
 #include "run/run.h"
+#include "run/stop.h"
+
+struct run_poll {
+	int epoll; /* -1, as the next one, until attar_run_fd() is called */
+	int timer; /* expires at least as often as the run must be driven; always for a file */
+	bool always;
+};
+
+PART_STATE(poll_of, struct run_poll, PART_POLL)
 
 enum { TURN_NS = 100000000 }; /* how long a ring below its watermark may wait */
 
@@ -34,22 +44,31 @@ static int open_timer(struct run_poll *p)
 	return p->timer < 0 || timerfd_settime(p->timer, 0, &turns, NULL) < 0 ? fail_open() : 0;
 }
 
-void run_poll_init(struct run_poll *p)
+static int poll_create(struct attar_run *run, void *self)
 {
-	p->epoll = p->timer = -1;
+	*(struct run_poll *)self = (struct run_poll){.epoll = -1, .timer = -1};
+	return 0;
 }
 
-void run_poll_done(struct run_poll *p)
+static void poll_free(struct attar_run *run, void *self)
 {
+	struct run_poll *p = self;
+
 	if (p->epoll >= 0)
 		close(p->epoll);
 	if (p->timer >= 0)
 		close(p->timer);
-	run_poll_init(p);
+	p->epoll = p->timer = -1;
 }
 
-void run_poll_clear(struct run_poll *p)
+bool run_poll_is_used(const struct attar_run *run)
 {
+	return poll_of(run)->epoll >= 0;
+}
+
+void run_poll_clear(struct attar_run *run)
+{
+	const struct run_poll *p = poll_of(run);
 	uint64_t turns;
 
 	if (p->timer >= 0 && !p->always && read(p->timer, &turns, sizeof(turns)) < 0)
@@ -60,7 +79,7 @@ int attar_run_fd(struct attar_run *run)
 {
 	CHECK_OWN(run, "run");
 
-	struct run_poll *p = &run->poll;
+	struct run_poll *p = poll_of(run);
 	int r;
 
 	if (p->epoll >= 0)
@@ -77,14 +96,17 @@ int attar_run_fd(struct attar_run *run)
 	if (r == 0)
 		r = poll_add(p->epoll, p->timer);
 	if (r == 0)
-		r = poll_add(p->epoll, run->stop.fd);
+		r = poll_add(p->epoll, stop_of(run)->fd);
 	if (r == 0 && run->stream)
 		r = poll_add(p->epoll, attar_stream_fd(run->stream));
 	else if (r == 0)
 		r = poll_add(p->epoll, attar_target_fd(run->target));
 	if (r < 0) {
-		run_poll_done(p);
+		poll_free(run, p);
 		return r;
 	}
 	return p->epoll;
 }
+
+const struct run_part part_poll = {
+	.size = sizeof(struct run_poll), .create = poll_create, .free = poll_free};

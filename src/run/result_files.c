@@ -6,7 +6,19 @@
 #include "attar/profiler.h"
 #include "base/base.h"
 #include "base/check_arg.h"
+#include "base/vec.h"
+#include "base/whole_file.h"
 #include "run/run.h"
+
+struct result_file {
+	struct whole_file whole;
+	FILE *file;
+	char *option, *path; /* owned */
+};
+
+typedef VEC(struct result_file) result_files;
+
+PART_STATE(result_files_of, result_files, PART_RESULT_FILES)
 
 static int failed(const char *option, const char *path, int error)
 {
@@ -33,8 +45,9 @@ static void free_names(struct result_file *f)
 	free(f->path);
 }
 
-int result_files_finish(result_files *files)
+int result_files_finish(struct attar_run *run)
 {
+	result_files *files = result_files_of(run);
 	int r = 0;
 
 	vec_each (files, f) {
@@ -48,8 +61,10 @@ int result_files_finish(result_files *files)
 	return r;
 }
 
-void result_files_done(result_files *files)
+static void result_files_free(struct attar_run *run, void *self)
 {
+	result_files *files = self;
+
 	vec_each (files, f) {
 		close_file(f, false);
 		free_names(f);
@@ -65,7 +80,7 @@ int run_file(struct attar_run *run, const char *option, const char *path, FILE *
 
 	if (fd >= 0)
 		f.file = fdopen(fd, "w");
-	if (f.file && vec_push(&run->result_files, f) == 0) {
+	if (f.file && vec_push(result_files_of(run), f) == 0) {
 		*ret_file = f.file;
 		return 0;
 	}
@@ -91,3 +106,5 @@ int run_append_file(struct attar_run *run, const char *option, const char *path,
 	*ret_file = file;
 	return 0;
 }
+
+const struct run_part part_result_files = {.size = sizeof(result_files), .free = result_files_free};

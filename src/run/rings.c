@@ -4,8 +4,9 @@
 #include "base/check_arg.h"
 #include "perf/kernel.h"
 #include "perf/target.h"
-#include "run/source/open.h"
+#include "run/record/recorder.h"
 #include "run/run.h"
+#include "run/source/open.h"
 #include "stream/stream.h"
 
 enum {
@@ -26,7 +27,8 @@ size_t rings_bytes(const struct run_rings *rings)
 
 uint64_t rings_lost_for_dumps(const struct attar_run *run)
 {
-	return run->rings.overwritten && run->stream ? stream_lost_while_stopped(run->stream) : 0;
+	return rings_of(run)->overwritten && run->stream ? stream_lost_while_stopped(run->stream)
+							 : 0;
 }
 
 /* Rings that take most of the memory would push out what is measured. */
@@ -39,10 +41,10 @@ static int choose_pages(struct attar_run *run)
 
 	most = memory / 4 / RUN_PAGE_BYTES / (rings + !rings);
 	most = MAX(most, (uint64_t)RUN_DEFAULT_PAGES);
-	if (!pages && run->rings.has_stacks)
+	if (!pages && rings_of(run)->has_stacks)
 		for (pages = RUN_STACK_PAGES; pages > most;)
 			pages /= 2;
-	run->rings.pages = pages ?: RUN_DEFAULT_PAGES;
+	rings_of(run)->pages = pages ?: RUN_DEFAULT_PAGES;
 	if (!run->sources.list.n || pages <= most)
 		return 0;
 	return attar_fail(-ERANGE,
@@ -57,12 +59,12 @@ static int choose_pages(struct attar_run *run)
  */
 static bool can_wait(const struct attar_run *run)
 {
-	return run->rings.has_stacks && !run->records && !run->opts.push;
+	return rings_of(run)->has_stacks && !run_records(run) && !run->opts.push;
 }
 
 int rings_choose(struct attar_run *run)
 {
-	struct run_rings *rings = &run->rings;
+	struct run_rings *rings = rings_of(run);
 	double percent = run->opts.watermark;
 	int r = choose_pages(run);
 
@@ -82,9 +84,11 @@ int attar_run_read_within(struct attar_run *run, unsigned ms)
 	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
 
-	struct run_rings *rings = &run->rings;
+	struct run_rings *rings = rings_of(run);
 
 	rings->within_ms = rings->has_within ? MIN(rings->within_ms, ms) : ms;
 	rings->has_within = true;
 	return 0;
 }
+
+const struct run_part part_rings = {.size = sizeof(struct run_rings)};

@@ -3,9 +3,9 @@
 #ifndef RUN_RINGS_H
 #define RUN_RINGS_H
 
-#include "base/base.h"
+#include "run/run.h"
 
-struct attar_run;
+#include "base/base.h"
 
 struct run_rings {
 	uint64_t pages;          /* of RUN_PAGE_BYTES, of each ring */
@@ -17,6 +17,8 @@ struct run_rings {
 	bool has_within;         /* attar_run_read_within() was called, with: */
 	unsigned within_ms;
 };
+
+PART_STATE(rings_of, struct run_rings, PART_RINGS)
 
 /* Bytes of each ring. */
 size_t rings_bytes(const struct run_rings *rings);

@@ -2,7 +2,14 @@
 /* What a profiler, and whoever drives a run, asks of a run and sets in it. */
 #include "base/check_arg.h"
 #include "event/catalog.h"
+#include "run/counts/counts.h"
+#include "run/directory.h"
+#include "run/input/hosts.h"
+#include "run/input/replay.h"
 #include "run/run.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
+#include "run/stop.h"
 #include "stream/stream.h"
 #include "symbol/dso.h"
 
@@ -68,7 +75,7 @@ size_t run_slow_closes(const struct attar_run *run)
 		return 0;
 	vec_each (&run->sources.list, s)
 		n += closes_slowly(s->counter);
-	vec_each (&run->counts.list, c)
+	vec_each (&counts_of(run)->list, c)
 		n += closes_slowly(c->counter);
 	return n;
 }
@@ -151,14 +158,15 @@ enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
 
 pid_t run_own_pid(const struct attar_run *run)
 {
-	return run->replay ? recording_get_facts(run->replay->recording)->recorder : run->own_pid;
+	return run->replay ? recording_get_facts(run->replay->recording)->recorder
+			   : run->select.own_pid;
 }
 
 bool attar_run_is_live(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", true);
 
-	return !run->replay && !run->has_database;
+	return !run->replay && !run_has_database(run);
 }
 
 int run_get_waits(const struct attar_run *run, bool at_end, struct run_waits *ret_waits)
@@ -176,19 +184,6 @@ int run_get_waits(const struct attar_run *run, bool at_end, struct run_waits *re
 		.unread = waits->unread,
 		.is_system = waits->is_system};
 	return 1;
-}
-
-int run_expect_queries(struct attar_run *run)
-{
-	CHECK_OPENING(run);
-
-	run->expects_queries = true;
-	return 0;
-}
-
-bool run_expects_queries(const struct attar_run *run)
-{
-	return run->expects_queries;
 }
 
 bool run_is_stopped(const struct attar_run *run)
@@ -300,15 +295,16 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 
 	struct attar_catalog_opts opts = {.size = sizeof(opts),
 		.mount = true,
-		.stop = &run->stop.asked,
+		.stop = &stop_of(run)->asked,
 		.inherited = !run_watches_system(run) && !run->opts.cgroups,
 		.program = run->command.argv ? run->command.argv[0] : NULL,
 		.pids = run->opts.pids ? run->opts.pids : run->opts.tids};
+	const char ***profilers = run->parts.state[PART_CATALOG];
 
 	if (run->catalog)
 		return run->catalog;
-	opts.profilers = run->profilers = run->profilers ? run->profilers : list_profilers(run);
-	if (!run->profilers) {
+	opts.profilers = *profilers = *profilers ? *profilers : list_profilers(run);
+	if (!*profilers) {
 		base_oom();
 		return NULL;
 	}
@@ -318,6 +314,16 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 	attar_catalog_resolver(run->catalog, name_function, run);
 	return run->catalog;
 }
+
+static void catalog_free(struct attar_run *run, void *self)
+{
+	const char ***profilers = self;
+
+	free(*profilers);
+}
+
+/* Its state: the names of all profilers, which the catalog borrows. */
+const struct run_part part_catalog = {.size = sizeof(const char **), .free = catalog_free};
 
 int attar_run_command_times(const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system)
 {
@@ -373,7 +379,7 @@ const char *attar_run_source_host(const struct attar_run *run, uint32_t i)
 
 	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
 
-	return s && s->use->host ? s->use->host->name : run->hosts.name;
+	return s && s->use->host ? s->use->host->name : hosts_of(run)->name;
 }
 
 bool attar_run_vcpu(

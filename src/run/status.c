@@ -2,7 +2,10 @@
 /* The state of a run as a report, to examine a run that behaves unexpectedly. */
 #include "base/check_arg.h"
 #include "base/memory.h"
+#include "run/counts/counts.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "source/share.h"
 #include "stream/stream.h"
 
 static void add_event(struct attar_section *s, const char *name,
@@ -28,7 +31,7 @@ static void add_events(struct attar_run *run, struct attar_report *report)
 	attar_section_column(s, "lost", ATTAR_UNIT_COUNT);
 	vec_each (&run->sources.list, it)
 		add_event(s, it->name, it->spec, source_counter(&run->sources, it));
-	vec_each (&run->counts.list, it)
+	vec_each (&counts_of(run)->list, it)
 		add_event(s, it->pub.name, it->pub.spec, it->counter);
 }
 
@@ -76,11 +79,11 @@ static void add_memory(struct attar_run *run, struct attar_report *report)
 	struct attar_section *s = add_values(report, "memory", ATTAR_UNIT_BYTES);
 
 	add_value(s, "peak of attar", memory_peak());
-	add_value(s, "each ring", run->rings.pages * RUN_PAGE_BYTES);
-	add_value(s, "each ring when it is read", run->rings.watermark);
+	add_value(s, "each ring", rings_of(run)->pages * RUN_PAGE_BYTES);
+	add_value(s, "each ring when it is read", rings_of(run)->watermark);
 	if (run->stream)
 		add_value(s, "all rings",
-			run->stream->n_rings * run->rings.pages * RUN_PAGE_BYTES);
+			run->stream->n_rings * rings_of(run)->pages * RUN_PAGE_BYTES);
 }
 
 static void add_caches(struct attar_run *run, struct attar_report *report)

@@ -4,6 +4,7 @@
 #define RUN_STOP_H
 
 #include "attar/run.h"
+#include "run/run.h"
 
 struct run_stop {
 	int fd;    /* an eventfd that attar_run_stop() writes */
@@ -11,8 +12,9 @@ struct run_stop {
 	bool seen; /* the loop ended because of it */
 };
 
-/* 0, or a negative errno. */
-int stop_init(struct run_stop *stop);
+PART_STATE(stop_of, struct run_stop, PART_STOP)
+
+/* Closes the descriptor. */
 void stop_done(struct run_stop *stop);
 
 /* Whether attar_run_stop() was called. */

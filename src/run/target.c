@@ -8,7 +8,12 @@
 #include "base/proc.h"
 #include "perf/kernel.h"
 #include "perf/target.h"
+#include "run/counts/counts.h"
+#include "run/counts/exited.h"
+#include "run/parts/group_select.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "run/stop.h"
 
 static int add_own_process(void *ctx, pid_t pid)
 {
@@ -32,7 +37,7 @@ static int own_processes(struct buf *ret_pids)
 
 static bool counts_are_restricted(const struct attar_run *run)
 {
-	vec_each (&run->counts.list, c)
+	vec_each (&counts_of(run)->list, c)
 		if (c->pub.spec->n_only_cpus)
 			return true;
 	return false;
@@ -43,7 +48,7 @@ bool exited_threads_reported(const struct attar_run *run)
 	const struct common_opts *o = &run->opts;
 	bool command = run->command.argv && !run_watches_system(run);
 
-	return run->threads.each && !run->replay &&
+	return threads_of(run)->each && !run->replay &&
 	       kernel_get()->version >= KERNEL_VERSION_OF(6, 12) && !o->interval && !o->cpus &&
 	       !o->tids && !o->cgroups && (o->pids || command);
 }
@@ -55,7 +60,7 @@ static bool is_any_cpu(const struct attar_run *run, const struct attar_target_op
 		     (opts->command && !opts->system_wide);
 
 	return tasks && !opts->cpus && !opts->cgroups && !run->sources.list.n &&
-	       !run->counts.each_cpu && !counts_are_restricted(run) &&
+	       !counts_of(run)->each_cpu && !counts_are_restricted(run) &&
 	       !exited_threads_reported(run);
 }
 
@@ -97,7 +102,7 @@ int run_open_target(struct attar_run *run, bool own)
 		.environment = environment,
 		.prepare = run->hooks.prepare,
 		.prepare_ctx = run->hooks.ctx,
-		.stop = &run->stop.asked,
+		.stop = &stop_of(run)->asked,
 		.descendants = !run->opts.no_children,
 		.only_threads = run->opts.no_children,
 		.skip_ended = true};
@@ -110,7 +115,7 @@ int run_open_target(struct attar_run *run, bool own)
 	r = check_children(run);
 	if (r < 0)
 		return r;
-	opts.every_thread = run->threads.each && !own && run_watches_system(run);
+	opts.every_thread = threads_of(run)->each && !own && run_watches_system(run);
 	opts.system_wide =
 		run->command.argv && !own && !opts.every_thread && run_watches_system(run);
 	if (own) {
@@ -142,7 +147,7 @@ int run_selected_target(struct attar_run *run, struct attar_target **ret_target)
 		.cgroups = run->opts.cgroups,
 		.any_cpu = !run->opts.cpus && !run->opts.cgroups,
 		.skip_refused = true,
-		.stop = &run->stop.asked,
+		.stop = &stop_of(run)->asked,
 		.descendants = !run->opts.no_children,
 		.only_threads = run->opts.no_children};
 	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};

@@ -10,8 +10,11 @@
 #include "perf/counter.h"
 #include "perf/target.h"
 #include "report/model/model.h"
-#include "run/run.h"
+#include "run/counts/counts.h"
+#include "run/counts/exited.h"
+#include "run/counts/tasks.h"
 #include "run/counts/threads.h"
+#include "run/parts.h"
 
 enum { CREATOR = 100, EVENT_ID = 10, WATCH_ID = 20 };
 
@@ -30,24 +33,26 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
+	assert_int_equal(parts_init(&f->run.parts, run_parts), 0);
 	for (uint64_t cpu = 0; cpu < 2; cpu++) {
 		f->fds[cpu] = (struct counter_fd){
 			.fd = -1, .cpu = (int)cpu, .tid = CREATOR, .id = EVENT_ID + cpu};
-		map_put(&f->run.threads.instances, EVENT_ID + cpu, cpu);
-		map_put(&f->run.tasks.creators, WATCH_ID + cpu, CREATOR);
+		map_put(&threads_of(&f->run)->instances, EVENT_ID + cpu, cpu);
+		map_put(&task_watch_of(&f->run)->creators, WATCH_ID + cpu, CREATOR);
 	}
-	map_put(&f->run.threads.watched, CREATOR, 1);
+	map_put(&threads_of(&f->run)->watched, CREATOR, 1);
 	f->counter.fds.at = f->fds;
 	f->counter.fds.n = 2;
 	f->counter.every_cpu = true;
 	f->counted.counter = &f->counter;
 	f->counted.pub.counter = &f->counter;
 	f->counted.pub.n_instances = 2;
-	f->run.counts.list.at = &f->counted;
-	f->run.counts.list.n = 1;
+	counts_of(&f->run)->list.at = &f->counted;
+	counts_of(&f->run)->list.n = 1;
 	f->target.cpus.n = 2;
 	f->run.target = &f->target;
-	f->run.threads.has_rest = f->run.threads.reported = f->run.threads.each = true;
+	threads_of(&f->run)->has_rest = true;
+	threads_of(&f->run)->reported = threads_of(&f->run)->each = true;
 	f->report = attar_report_new("stat");
 	*state = f;
 	return 0;
@@ -59,8 +64,9 @@ static int teardown(void **state)
 
 	attar_report_free(f->report);
 	threads_done(&f->run);
-	map_done(&f->run.tasks.creators);
+	map_done(&task_watch_of(&f->run)->creators);
 	intern_done(&f->run.texts);
+	parts_done(&f->run.parts);
 	free(f);
 	return 0;
 }
@@ -311,7 +317,7 @@ static void test_a_watched_tid_that_is_used_again(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(map_put(&f->run.threads.watched, 201, 1), 0);
+	assert_int_equal(map_put(&threads_of(&f->run)->watched, 201, 1), 0);
 	exit_thread(f, 201);
 	live(f, 201, "second");
 	report_count(f, 201, 0, 50);
@@ -325,7 +331,7 @@ static void test_remarks_name_no_row_that_does_not_exist(void **state)
 {
 	struct fixture *f = *state;
 
-	f->run.threads.has_rest = false;
+	threads_of(&f->run)->has_rest = false;
 	create_thread(f, 201);
 	exit_thread(f, 201);
 	create_thread(f, 202);

@@ -7,7 +7,8 @@
 
 #include "events.h"
 #include "perf/modes.h"
-#include "run/run.h"
+#include "run/source/sample_filter.h"
+#include "run/source/sources.h"
 
 /* The modes in the order of their numbers, as the letters of the tables below. */
 static const char letters[] = "?kuhKU"; /* K, U: of a guest */

@@ -2,7 +2,8 @@
 /* The size of rings, and when they are read. */
 #include "unit.h"
 
-#include "run/run.h"
+#include "run/record/recorder.h"
+#include "run/rings.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB };
 
@@ -33,9 +34,9 @@ static void set(struct attar_run *run, const char *option, const char *value)
 static void are_read(struct attar_run *run, uint64_t pages, uint32_t watermark, int wait_ms)
 {
 	assert_int_equal(rings_choose(run), 0);
-	assert_int_equal(run->rings.pages, pages);
-	assert_int_equal(run->rings.watermark, watermark);
-	assert_int_equal(run->rings.wait_ms, wait_ms);
+	assert_int_equal(rings_of(run)->pages, pages);
+	assert_int_equal(rings_of(run)->watermark, watermark);
+	assert_int_equal(rings_of(run)->wait_ms, wait_ms);
 }
 
 static void test_without_copies_of_stacks(void **state)
@@ -75,9 +76,9 @@ static void test_events_of_others(void **state)
 	struct attar_run *run = *state;
 
 	set(run, "unwind", "dwarf");
-	run->records = true;
+	recorder_of(run)->is_on = true;
 	are_read(run, 2048, 2 * MIB, 100);
-	run->records = false;
+	recorder_of(run)->is_on = false;
 	run->opts.push = "1234";
 	are_read(run, 2048, 2 * MIB, 100);
 	run->opts.push = NULL;

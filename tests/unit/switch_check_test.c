@@ -12,7 +12,9 @@
 #include "perf/ring.h"
 #include "run/parts.h"
 #include "run/run.h"
+#include "run/input/replay.h"
 #include "run/parts/switch_check.h"
+#include "run/source/sources.h"
 #include "stream/stream.h"
 
 enum { CPUS = 2 };
@@ -185,6 +187,7 @@ static int begin_with_format(void **state, const char *format)
 
 	use = (struct source_use){.fn = on_made};
 	memset(&m, 0, sizeof(m));
+	assert_int_equal(parts_init(&m.run.parts, run_parts), 0);
 	begin(state);
 	assert_int_equal(attar_format_parse("sched", format, strlen(format), &m.format), 0);
 	m.spec = (struct attar_event_spec){.format = m.format};
@@ -226,6 +229,7 @@ static int end_making(void **state)
 {
 	switch_records_done(&check.records);
 	vec_done(&m.run.sources.list);
+	parts_done(&m.run.parts);
 	procs_done(&m.stream.procs);
 	attar_symbols_free(m.symbols);
 	attar_format_free(m.format);

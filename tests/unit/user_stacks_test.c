@@ -2,6 +2,7 @@
 /* What each method of --unwind requests from the kernel. */
 #include "unit.h"
 
+#include "run/parts/user_stacks.h"
 #include "run/run.h"
 
 enum { FIELDS = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN };

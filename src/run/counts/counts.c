@@ -18,9 +18,19 @@
 #include "record/uapi.h"
 #include "report/model/model.h"
 #include "run/counts/cpus.h"
-#include "run/source/expressions.h"
+#include "run/counts/creators.h"
+#include "run/counts/exited.h"
+#include "run/counts/rows.h"
+#include "run/counts/tasks.h"
+#include "run/input/replay.h"
+#include "run/input/replay_counts.h"
+#include "run/input/replay_names.h"
 #include "run/parts.h"
 #include "run/run.h"
+#include "run/source/expressions.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
+#include "run/stop.h"
 
 enum { MEMBERS_MAX = 256 };
 
@@ -48,7 +58,7 @@ static int add_counts(struct attar_run *run, const char *text, bool of_selected)
 		if (r < 0)
 			return r;
 		c.leads = spec->group < 0 || i == 0 || list->at[i - 1].group != spec->group;
-		if (vec_push(&run->counts.list, c) < 0)
+		if (vec_push(&counts_of(run)->list, c) < 0)
 			r = base_oom();
 	}
 	return r;
@@ -97,7 +107,7 @@ static int fill_attr(struct attar_run *run, const struct attar_target *target,
 	attr->attr.enable_on_exec = target->by_exec;
 	if (exited_threads_reported(run))
 		threads_attr(&attr->attr);
-	if (run->counts.user_only && !attr->attr.exclude_user)
+	if (counts_of(run)->user_only && !attr->attr.exclude_user)
 		attr->attr.exclude_kernel = attr->attr.exclude_hv = 1;
 	return r;
 }
@@ -111,7 +121,7 @@ static void note_user_only(
 	if (attar_attr_is_clock(&asked->attr))
 		return;
 	if (attar_counter_attr(leader)->exclude_kernel && !asked->attr.exclude_kernel)
-		run->counts.user_only = true;
+		counts_of(run)->user_only = true;
 }
 
 static int set_filters(struct attar_run *run, const struct counted *c, size_t n)
@@ -270,7 +280,7 @@ static size_t group_size(const counted_list *list, size_t first)
 
 static int open_groups(struct attar_run *run)
 {
-	counted_list *list = &run->counts.list;
+	counted_list *list = &counts_of(run)->list;
 	struct skipped_events left = {0};
 	int r = 0, ended;
 
@@ -297,7 +307,7 @@ static void drop_left_out(counted_list *list)
 
 int counts_open(struct attar_run *run)
 {
-	counted_list *list = &run->counts.list;
+	counted_list *list = &counts_of(run)->list;
 	size_t refused = 0;
 	int r = open_groups(run);
 
@@ -334,7 +344,7 @@ static void close_one(struct counted *c)
 int counts_close(struct attar_run *run)
 {
 	creator_counts_close(run);
-	vec_each (&run->counts.list, c) {
+	vec_each (&counts_of(run)->list, c) {
 		if (c->group && run_stop_asked(run))
 			return attar_fail(-ECANCELED, "stopped while events were being closed");
 		close_one(c);
@@ -342,16 +352,15 @@ int counts_close(struct attar_run *run)
 	return 0;
 }
 
-void counts_done(struct attar_run *run)
+static void counts_free(struct attar_run *run, void *self)
 {
+	struct counts *counts = self;
+
 	creator_counts_close(run);
-	vec_each (&run->counts.list, c)
+	vec_each (&counts->list, c)
 		close_one(c);
-	vec_done(&run->counts.list);
-	threads_done(run);
-	count_rows_done(&run->counts.rows);
-	map_done(&run->threads.comms);
-	map_done(&run->threads.reused);
+	vec_done(&counts->list);
+	count_rows_done(&counts->rows);
 }
 
 /* ---- while it runs ---- */
@@ -360,7 +369,7 @@ int counts_enable(struct attar_run *run)
 {
 	int r = 0;
 
-	vec_each (&run->counts.list, c)
+	vec_each (&counts_of(run)->list, c)
 		if (c->group && r == 0 && !(c->own_target && c->own_target->by_exec))
 			r = attar_group_enable(c->group);
 	return r == 0 ? creator_counts_enable(run) : r;
@@ -370,7 +379,7 @@ int counts_disable(struct attar_run *run)
 {
 	int r = 0;
 
-	vec_each (&run->counts.list, c)
+	vec_each (&counts_of(run)->list, c)
 		if (c->group && r == 0)
 			r = attar_group_disable(c->group);
 	return r == 0 ? creator_counts_disable(run) : r;
@@ -429,7 +438,7 @@ static int follow_cpus(const struct attar_run *run, struct counted *c, size_t n)
 /* Opens the events on CPUs that have come online. */
 static int counts_follow(struct attar_run *run, void *self)
 {
-	counted_list *list = &run->counts.list;
+	counted_list *list = &counts_of(run)->list;
 	int r = 0;
 
 	for (size_t i = 0, n; r >= 0 && i < list->n; i += n) {
@@ -442,7 +451,7 @@ static int counts_follow(struct attar_run *run, void *self)
 
 int counts_read(struct attar_run *run)
 {
-	counted_list *list = &run->counts.list;
+	counted_list *list = &counts_of(run)->list;
 	int followed = run->replay ? 0 : counts_follow(run, NULL);
 
 	if (run->replay) {
@@ -473,7 +482,7 @@ const struct attar_run_counter *attar_run_get_counter(const struct attar_run *ru
 {
 	CHECK_ARG_OR(run, "run", NULL);
 
-	return i < run->counts.list.n ? &run->counts.list.at[i].pub : NULL;
+	return i < counts_of(run)->list.n ? &counts_of(run)->list.at[i].pub : NULL;
 }
 
 /* ---- the part ---- */
@@ -489,7 +498,7 @@ static int counts_record(struct attar_run *run, void *self, const struct attar_e
 
 	if (!run->replay && attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS)
 		task_watch_see(run, event->record);
-	if (run->replay && run->counts.list.n) {
+	if (run->replay && counts_of(run)->list.n) {
 		if (event->record->type == PERF_RECORD_READ) {
 			r = replay_counts_take(run, event);
 			return r < 0 ? r : 1;
@@ -498,7 +507,7 @@ static int counts_record(struct attar_run *run, void *self, const struct attar_e
 		if (r < 0)
 			return r;
 	}
-	return run->threads.instances.n ? threads_take_count(run, event) : 0;
+	return threads_of(run)->instances.n ? threads_take_count(run, event) : 0;
 }
 
 static void counts_remark(
@@ -519,7 +528,9 @@ static void counts_remark(
 	task_watch_remark(run, report);
 }
 
-const struct run_part part_counts = {.follow = counts_follow,
+const struct run_part part_counts = {.size = sizeof(struct counts),
+	.follow = counts_follow,
+	.free = counts_free,
 	.record = counts_record,
 	.read = counts_update,
 	.remark = counts_remark};

@@ -4,6 +4,7 @@
 #define RUN_COUNTS_COUNTS_H
 
 #include "attar/run.h"
+#include "run/run.h"
 #include "base/vec.h"
 #include "run/counts/rows.h"
 #include "run/input/replay_counts.h"
@@ -33,6 +34,8 @@ struct counts {
 	bool user_only; /* no permission to count kernel code */
 };
 
+PART_STATE(counts_of, struct counts, PART_COUNTS)
+
 /* Opens all counted events, disabled. */
 int counts_open(struct attar_run *run);
 
@@ -46,6 +49,5 @@ int counts_disable(struct attar_run *run);
 
 /* Reads all counted events: one system call for each instance of a counter or group. */
 int counts_read(struct attar_run *run);
-void counts_done(struct attar_run *run);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "perf/target.h"
 #include "run/run.h"
+#include "run/stop.h"
 
 enum { SELECTED_MAX = 1024 }; /* threads, with --cpus by CPU */
 
@@ -51,7 +52,7 @@ static int choose_selected(struct attar_run *run, struct counted *c)
 static int choose_target(struct attar_run *run, struct counted *c, struct attar_target **ret_target)
 {
 	const struct attar_event_spec *spec = c->pub.spec;
-	struct attar_target_opts opts = {.size = sizeof(opts), .stop = &run->stop.asked};
+	struct attar_target_opts opts = {.size = sizeof(opts), .stop = &stop_of(run)->asked};
 	char *cpus _cleanup_free_ = NULL;
 	int r;
 

@@ -10,12 +10,6 @@
 #define RUN_COUNTS_CREATORS_H
 
 #include "attar/run.h"
-#include "base/vec.h"
-
-struct creator_counts {
-	struct attar_target *target;          /* the watched threads; NULL: no per-thread counts */
-	VEC(struct attar_counter *) counters; /* one for each of the run's counts; may be NULL */
-};
 
 /* To be called after the run's counters are open. Skips what cannot be opened. 0 or -ENOMEM. */
 int creator_counts_open(struct attar_run *run);

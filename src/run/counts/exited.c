@@ -20,6 +20,8 @@
 #include "perf/counter_read.h"
 #include "perf/kernel.h"
 #include "perf/target.h"
+#include "run/counts/counts.h"
+#include "run/counts/tasks.h"
 #include "run/run.h"
 #include "stream/stream.h"
 #include "stream/task_name.h"
@@ -47,7 +49,7 @@ static void note_threads(const struct attar_run *run)
 
 void run_count_each_thread(struct attar_run *run)
 {
-	run->threads.each = true;
+	threads_of(run)->each = true;
 	note_threads(run);
 }
 
@@ -75,15 +77,15 @@ int threads_open(struct attar_run *run)
 	int r = 0;
 
 	threads_done(run);
-	run->threads.reported = exited_threads_reported(run);
-	for (size_t i = 0; r == 0 && i < run->counts.list.n && run->threads.each; i++)
-		r = note_instances(&run->threads, &run->counts.list.at[i], i);
+	threads_of(run)->reported = exited_threads_reported(run);
+	for (size_t i = 0; r == 0 && i < counts_of(run)->list.n && threads_of(run)->each; i++)
+		r = note_instances(threads_of(run), &counts_of(run)->list.at[i], i);
 	return r;
 }
 
 void threads_done(struct attar_run *run)
 {
-	struct threads *t = &run->threads;
+	struct threads *t = threads_of(run);
 
 	vec_each (&t->ended, it) {
 		free(it->values);
@@ -107,7 +109,7 @@ void threads_done(struct attar_run *run)
 int threads_keep_comm(struct attar_run *run, pid_t tid, const char *comm)
 {
 	comm = intern_text(&run->texts, comm);
-	if (!comm || map_put(&run->threads.comms, (uint64_t)tid, (uintptr_t)comm) < 0)
+	if (!comm || map_put(&threads_of(run)->comms, (uint64_t)tid, (uintptr_t)comm) < 0)
 		return base_oom();
 	return 0;
 }
@@ -121,27 +123,27 @@ static int remember_comm(struct attar_run *run, pid_t tid)
 
 	if (task_name_read(0, tid, &b, &facts) < 0)
 		return 0;
-	started = map_get(&run->threads.started, (uint64_t)tid);
+	started = map_get(&threads_of(run)->started, (uint64_t)tid);
 	if (started && facts.started > *started + START_ERROR_NS)
 		return 0;
-	if (!started && map_put(&run->threads.started, (uint64_t)tid, facts.started) < 0)
+	if (!started && map_put(&threads_of(run)->started, (uint64_t)tid, facts.started) < 0)
 		return base_oom();
 	return threads_keep_comm(run, tid, buf_text(&b));
 }
 
 static bool has_exited(const struct attar_run *run, pid_t tid)
 {
-	return !map_get(&run->threads.watched, (uint64_t)tid);
+	return !map_get(&threads_of(run)->watched, (uint64_t)tid);
 }
 
 /* Before its exec, the command still has the name of this process. */
 int threads_remember_comms(struct attar_run *run)
 {
-	const struct counted *c = run->counts.list.at;
+	const struct counted *c = counts_of(run)->list.at;
 	pid_t last = -1;
 	int r = 0;
 
-	if (!run->threads.each)
+	if (!threads_of(run)->each)
 		return 0;
 	while (c->refused) /* all have the same threads, and at least one was opened */
 		c++;
@@ -159,7 +161,7 @@ int threads_remember_comms(struct attar_run *run)
 
 const char *run_comm(const struct attar_run *run, pid_t tid)
 {
-	const uint64_t *comm = map_get(&run->threads.comms, (uint64_t)tid);
+	const uint64_t *comm = map_get(&threads_of(run)->comms, (uint64_t)tid);
 
 	return comm ? (const char *)(uintptr_t)*comm : NULL;
 }
@@ -168,19 +170,19 @@ const char *run_comm(const struct attar_run *run, pid_t tid)
 
 static struct counted *instance_of(struct attar_run *run, uint64_t id, size_t *ret_instance)
 {
-	const uint64_t *at = map_get(&run->threads.instances, id);
+	const uint64_t *at = map_get(&threads_of(run)->instances, id);
 
 	if (!at)
 		return NULL;
 	*ret_instance = (uint32_t)*at;
-	return &run->counts.list.at[*at >> 32];
+	return &counts_of(run)->list.at[*at >> 32];
 }
 
 /* *ret_ended is NULL, without an error, if the table is full. */
 static int add_ended(struct attar_run *run, pid_t tid, pid_t creator, const char *comm,
 	struct ended_thread **ret_ended)
 {
-	struct threads *t = &run->threads;
+	struct threads *t = threads_of(run);
 	const uint64_t *previous = map_get(&t->by_tid, (uint64_t)tid);
 	struct ended_thread e = {
 		.tid = tid, .creator = creator, .previous = previous ? (uint32_t)*previous + 1 : 0};
@@ -196,8 +198,8 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t creator, const char
 		return 0;
 	}
 	e.comm = intern_text(&run->texts, comm);
-	e.values = calloc(run->counts.list.n, sizeof(*e.values));
-	e.parts = calloc(run->counts.list.n, sizeof(*e.parts));
+	e.values = calloc(counts_of(run)->list.n, sizeof(*e.values));
+	e.parts = calloc(counts_of(run)->list.n, sizeof(*e.parts));
 	if (!e.comm || !e.values || !e.parts ||
 		map_put(&t->by_tid, (uint64_t)tid, t->ended.n) < 0 || vec_push(&t->ended, e) < 0) {
 		free(e.values);
@@ -213,9 +215,9 @@ static int on_fork_record(struct attar_run *run, const struct attar_record *rec)
 	pid_t creator = task_watch_creator(run, rec->id);
 	uint32_t tid = rec->task.tid;
 
-	if (creator < 0 || map_get(&run->threads.watched, tid))
+	if (creator < 0 || map_get(&threads_of(run)->watched, tid))
 		return 0;
-	return map_put(&run->threads.running, tid, (uint64_t)creator) < 0 ? base_oom() : 0;
+	return map_put(&threads_of(run)->running, tid, (uint64_t)creator) < 0 ? base_oom() : 0;
 }
 
 /*
@@ -225,11 +227,11 @@ static int on_fork_record(struct attar_run *run, const struct attar_record *rec)
 static struct ended_thread *find_ended(
 	struct attar_run *run, pid_t tid, pid_t creator, uint64_t time)
 {
-	const uint64_t *at = map_get(&run->threads.by_tid, (uint64_t)tid);
-	struct ended_thread *ended = at ? &run->threads.ended.at[*at] : NULL;
+	const uint64_t *at = map_get(&threads_of(run)->by_tid, (uint64_t)tid);
+	struct ended_thread *ended = at ? &threads_of(run)->ended.at[*at] : NULL;
 
 	while (ended && ended->exited_at > time)
-		ended = ended->previous ? &run->threads.ended.at[ended->previous - 1] : NULL;
+		ended = ended->previous ? &threads_of(run)->ended.at[ended->previous - 1] : NULL;
 	return ended && ended->creator == creator ? ended : NULL;
 }
 
@@ -240,7 +242,7 @@ static int note_created_exit(
 	struct ended_thread *ended;
 	int r = add_ended(run, tid, creator, thread ? thread->comm : "", &ended);
 
-	map_remove(&run->threads.running, (uint64_t)tid);
+	map_remove(&threads_of(run)->running, (uint64_t)tid);
 	if (r < 0 || !ended)
 		return r;
 	ended->exited_at = ev->record->time;
@@ -256,9 +258,10 @@ static int on_exit_record(struct attar_run *run, const struct attar_event *ev)
 
 	if (creator < 0)
 		return 0;
-	if (map_get(&run->threads.watched, (uint64_t)tid)) {
-		map_remove(&run->threads.watched, (uint64_t)tid); /* the tid can be used again */
-		if (unwatched && map_put(&run->threads.unwatched, (uint64_t)tid, 1) < 0)
+	if (map_get(&threads_of(run)->watched, (uint64_t)tid)) {
+		map_remove(
+			&threads_of(run)->watched, (uint64_t)tid); /* the tid can be used again */
+		if (unwatched && map_put(&threads_of(run)->unwatched, (uint64_t)tid, 1) < 0)
 			return base_oom();
 		return ev->thread ? threads_keep_comm(run, tid, ev->thread->comm) : 0;
 	}
@@ -267,12 +270,13 @@ static int on_exit_record(struct attar_run *run, const struct attar_event *ev)
 
 bool run_is_unwatched(const struct attar_run *run, pid_t tid)
 {
-	return map_get(&run->threads.unwatched, (uint64_t)tid) != NULL;
+	return map_get(&threads_of(run)->unwatched, (uint64_t)tid) != NULL;
 }
 
 bool run_knows_unwatched(const struct attar_run *run)
 {
-	return run->tasks.creators.n && !map_get(&run->threads.unwatched, (uint64_t)NO_THREAD);
+	return task_watch_of(run)->creators.n &&
+	       !map_get(&threads_of(run)->unwatched, (uint64_t)NO_THREAD);
 }
 
 static bool find_value(const struct attar_record *rec, struct attar_value *ret_value)
@@ -309,9 +313,9 @@ static int take_count(struct attar_run *run, const struct thread_count *count)
 			return r;
 	}
 	ended->reported = true;
-	ended->parts[c - run->counts.list.at]++;
+	ended->parts[c - counts_of(run)->list.at]++;
 	counter_take_out(
-		c->counter, instance, &count->value, &ended->values[c - run->counts.list.at]);
+		c->counter, instance, &count->value, &ended->values[c - counts_of(run)->list.at]);
 	return 0;
 }
 
@@ -324,14 +328,14 @@ static int on_read_record(struct attar_run *run, const struct attar_event *ev)
 
 	if (!instance_of(run, count.id, &instance) || !find_value(ev->record, &count.value))
 		return 0;
-	if (count.time <= run->threads.known_until)
+	if (count.time <= threads_of(run)->known_until)
 		return take_count(run, &count);
-	return vec_push(&run->threads.pending, count) < 0 ? base_oom() : 0;
+	return vec_push(&threads_of(run)->pending, count) < 0 ? base_oom() : 0;
 }
 
 int threads_know(struct attar_run *run, uint64_t time)
 {
-	struct threads *t = &run->threads;
+	struct threads *t = threads_of(run);
 	size_t waiting = 0;
 	int r = 0;
 
@@ -349,9 +353,10 @@ int threads_know(struct attar_run *run, uint64_t time)
 /* A thread of the process that was created during the run and has not exited; 0: none. */
 static pid_t find_running(const struct attar_run *run, const struct attar_process *process)
 {
-	const struct attar_stream *stream = run->tasks.stream ? run->tasks.stream : run->stream;
+	const struct attar_stream *stream =
+		task_watch_of(run)->stream ? task_watch_of(run)->stream : run->stream;
 
-	map_each (&run->threads.running, it) {
+	map_each (&threads_of(run)->running, it) {
 		const struct attar_thread *thread = stream_thread(stream, (pid_t)it->key);
 
 		if (thread && thread->process == process && thread->tid != process->pid)
@@ -369,15 +374,16 @@ static void on_exec_record(struct attar_run *run, const struct attar_event *ev)
 	pid_t tid;
 
 	while (ev->thread && (tid = find_running(run, ev->thread->process)))
-		map_remove(&run->threads.running, (uint64_t)tid);
+		map_remove(&threads_of(run)->running, (uint64_t)tid);
 }
 
 /* Threads that are created later are counted with their creators. */
 static int note_name(struct attar_run *run, const struct attar_record *rec)
 {
 	if (rec->type == PERF_RECORD_EXIT)
-		map_remove(&run->threads.watched, rec->task.tid); /* the tid can be used again */
-	if (rec->type == PERF_RECORD_COMM && map_get(&run->threads.watched, rec->comm.tid))
+		map_remove(
+			&threads_of(run)->watched, rec->task.tid); /* the tid can be used again */
+	if (rec->type == PERF_RECORD_COMM && map_get(&threads_of(run)->watched, rec->comm.tid))
 		return threads_keep_comm(run, (pid_t)rec->comm.tid, rec->comm.comm);
 	return 0;
 }
@@ -389,14 +395,14 @@ static int note_unwatched(struct attar_run *run, const struct attar_event *ev)
 
 	if (ev->record->type != PERF_RECORD_EXIT || !ev->thread || !ev->thread->process->unwatched)
 		return 0;
-	return map_put(&run->threads.unwatched, (uint64_t)creator, 1) < 0 ? base_oom() : 0;
+	return map_put(&threads_of(run)->unwatched, (uint64_t)creator, 1) < 0 ? base_oom() : 0;
 }
 
 int threads_note_task(struct attar_run *run, const struct attar_event *ev)
 {
-	if (!run->threads.reported && note_unwatched(run, ev) < 0)
+	if (!threads_of(run)->reported && note_unwatched(run, ev) < 0)
 		return -ENOMEM;
-	if (!run->threads.reported)
+	if (!threads_of(run)->reported)
 		return note_name(run, ev->record);
 	if (ev->record->type == PERF_RECORD_COMM && ev->record->comm.exec)
 		on_exec_record(run, ev);
@@ -414,7 +420,7 @@ int threads_take_count(struct attar_run *run, const struct attar_event *ev)
 
 const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t i)
 {
-	return i < run->threads.ended.n ? &run->threads.ended.at[i] : NULL;
+	return i < threads_of(run)->ended.n ? &threads_of(run)->ended.at[i] : NULL;
 }
 
 /* ---- counts that could not be separated ---- */
@@ -430,12 +436,13 @@ static uint64_t lost_in(struct attar_stream *stream)
 
 static bool has_losses(const struct attar_run *run)
 {
-	return lost_in(run->stream) || lost_in(run->tasks.stream) || run->threads.too_many;
+	return lost_in(run->stream) || lost_in(task_watch_of(run)->stream) ||
+	       threads_of(run)->too_many;
 }
 
 bool run_is_complete(const struct attar_run *run, const struct ended_thread *ended, size_t i)
 {
-	const struct attar_counter *c = run->counts.list.at[i].counter;
+	const struct attar_counter *c = counts_of(run)->list.at[i].counter;
 	uint32_t expected = 0;
 
 	if (!c || ended->parts[i] == run->target->cpus.n)
@@ -447,7 +454,7 @@ bool run_is_complete(const struct attar_run *run, const struct ended_thread *end
 
 static bool has_all(const struct attar_run *run, const struct ended_thread *ended)
 {
-	for (size_t i = 0; i < run->counts.list.n; i++)
+	for (size_t i = 0; i < counts_of(run)->list.n; i++)
 		if (!run_is_complete(run, ended, i))
 			return false;
 	return true;
@@ -455,7 +462,7 @@ static bool has_all(const struct attar_run *run, const struct ended_thread *ende
 
 int threads_settle(struct attar_run *run)
 {
-	struct threads *t = &run->threads;
+	struct threads *t = threads_of(run);
 
 	t->has_losses = has_losses(run);
 	map_each (&t->running, it)
@@ -469,12 +476,14 @@ int threads_settle(struct attar_run *run)
 
 bool run_is_mixed(const struct attar_run *run, pid_t tid)
 {
-	return run->threads.has_losses || map_get(&run->threads.mixed, (uint64_t)tid);
+	return threads_of(run)->has_losses || map_get(&threads_of(run)->mixed, (uint64_t)tid);
 }
 
 const char *threads_rest(const struct attar_run *run)
 {
-	return run->threads.has_rest ? "in the row '[unassigned]'" : run->replay ? "missing" : "0";
+	return threads_of(run)->has_rest ? "in the row '[unassigned]'"
+	       : run->replay             ? "missing"
+					 : "0";
 }
 
 /*
@@ -482,7 +491,7 @@ const char *threads_rest(const struct attar_run *run)
  */
 void threads_remark(const struct attar_run *run, struct attar_report *report)
 {
-	const struct threads *t = &run->threads;
+	const struct threads *t = threads_of(run);
 	const char *place = threads_rest(run);
 	size_t unreported = 0, partly = 0;
 
@@ -513,3 +522,14 @@ void threads_remark(const struct attar_run *run, struct attar_report *report)
 					  : "threads that were created during the run are",
 			t->running.n == 1 ? "its" : "their", place);
 }
+
+static void threads_free(struct attar_run *run, void *self)
+{
+	struct threads *threads = self;
+
+	threads_done(run);
+	map_done(&threads->comms);
+	map_done(&threads->reused);
+}
+
+const struct run_part part_threads = {.size = sizeof(struct threads), .free = threads_free};

@@ -4,6 +4,7 @@
 #define RUN_COUNTS_EXITED_H
 
 #include "attar/run.h"
+#include "run/run.h"
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -46,6 +47,8 @@ struct threads {
 	bool has_rest;   /* the counts have a row '[unassigned]' */
 	bool has_losses; /* records were lost: any thread may be mixed */
 };
+
+PART_STATE(threads_of, struct threads, PART_THREADS)
 
 /* Requests per-thread counts and names of the watched threads. Only from open(). */
 void run_count_each_thread(struct attar_run *run);

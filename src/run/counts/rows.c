@@ -5,8 +5,11 @@
 
 #include "base/check_arg.h"
 #include "base/file.h"
-#include "run/run.h"
+#include "run/counts/counts.h"
+#include "run/counts/exited.h"
 #include "run/counts/threads.h"
+#include "run/run.h"
+#include "run/source/open.h"
 
 int attar_run_count_by(struct attar_run *run, enum attar_count_by by)
 {
@@ -15,9 +18,9 @@ int attar_run_count_by(struct attar_run *run, enum attar_count_by by)
 	if ((unsigned)by > ATTAR_COUNT_BY_CGROUP)
 		return check_range(__func__, "by", by, ATTAR_COUNT_BY_CGROUP + 1);
 
-	run->counts.rows.by = by;
+	counts_of(run)->rows.by = by;
 	if (by == ATTAR_COUNT_BY_CPU || by == ATTAR_COUNT_BY_SOCKET)
-		run->counts.each_cpu = true;
+		counts_of(run)->each_cpu = true;
 	if (by == ATTAR_COUNT_BY_THREAD)
 		run_count_each_thread(run);
 	return 0;
@@ -52,11 +55,11 @@ static int key_of(enum attar_count_by by, const struct attar_counter_instance *i
 /* Adds all counters to the counts of their keys. recent: since the previous report. */
 static int rows_fill(struct attar_run *run, struct count_table *t, bool recent)
 {
-	enum attar_count_by by = run->counts.rows.by;
+	enum attar_count_by by = counts_of(run)->rows.by;
 
-	t->n_events = run->counts.list.n;
-	for (size_t i = 0; i < run->counts.list.n; i++) {
-		const struct attar_run_counter *c = &run->counts.list.at[i].pub;
+	t->n_events = counts_of(run)->list.n;
+	for (size_t i = 0; i < counts_of(run)->list.n; i++) {
+		const struct attar_run_counter *c = &counts_of(run)->list.at[i].pub;
 
 		for (size_t p = 0; p < c->n_instances; p++) {
 			struct attar_counter_instance instance =
@@ -81,7 +84,7 @@ int count_rows_add_run(struct attar_run *run)
 	int r = rows_fill(run, &once, false);
 
 	if (r == 0)
-		r = count_table_merge(&run->counts.rows.whole, &once);
+		r = count_table_merge(&counts_of(run)->rows.whole, &once);
 	count_table_done(&once);
 	return r;
 }
@@ -101,12 +104,12 @@ static int add_row(struct attar_run *run, const struct count_table_key *key)
 	struct attar_count_row row = {.number = key->number, .comm = "", .counts = key->counts};
 	const char *comm;
 
-	if (run->counts.rows.by == ATTAR_COUNT_BY_THREAD) {
+	if (counts_of(run)->rows.by == ATTAR_COUNT_BY_THREAD) {
 		row.tid = thread_counts_name(run, key->number, &comm);
 		row.comm = comm_of(run, row.tid, comm);
 		row.number = 0;
 	}
-	return vec_push(&run->counts.rows.rows, row);
+	return vec_push(&counts_of(run)->rows.rows, row);
 }
 
 /* The row [unassigned] is the first one, because tables are printed up to a number of rows. */
@@ -127,7 +130,7 @@ int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
 	CHECK_ARG(ret_rows, "ret_rows");
 	CHECK_ARG(ret_n, "ret_n");
 
-	struct count_rows *rows = &run->counts.rows;
+	struct count_rows *rows = &counts_of(run)->rows;
 	struct count_table *table = scope == ATTAR_SCOPE_WHOLE ? &rows->whole : &rows->recent;
 	int r = 0;
 

@@ -4,7 +4,12 @@
 #include "base/buf.h"
 #include "base/file_limit.h"
 #include "perf/target.h"
+#include "run/counts/counts.h"
+#include "run/counts/exited.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "run/source/sources.h"
+#include "run/stop.h"
 #include "stream/stream.h"
 
 enum {
@@ -18,14 +23,14 @@ enum {
 
 static bool is_needed(const struct attar_run *run)
 {
-	return run->counts.list.n && !run->sources.list.n &&
+	return counts_of(run)->list.n && !run->sources.list.n &&
 	       attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS;
 }
 
 /* Names of all tasks of the system, which include the tasks of the run. */
 static int open_system(struct attar_run *run, struct task_watch *w)
 {
-	const struct attar_target_opts opts = {.size = sizeof(opts), .stop = &run->stop.asked};
+	const struct attar_target_opts opts = {.size = sizeof(opts), .stop = &stop_of(run)->asked};
 
 	w->target = attar_target_free(w->target);
 	return attar_target_new(&opts, &w->target);
@@ -36,8 +41,8 @@ static int open_target(struct attar_run *run, struct task_watch *w)
 {
 	const struct attar_target *of = run->target;
 	struct attar_target_opts opts = {.size = sizeof(opts),
-		.cpus = run->threads.each ? NULL : run->opts.cpus,
-		.stop = &run->stop.asked,
+		.cpus = threads_of(run)->each ? NULL : run->opts.cpus,
+		.stop = &stop_of(run)->asked,
 		.descendants = of->descendants,
 		.only_threads = of->only_threads};
 	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};
@@ -60,7 +65,7 @@ static int open_target(struct attar_run *run, struct task_watch *w)
 	w->target->by_exec = of->by_exec;
 	attar_target_cpus(w->target, &n_cpus);
 	if (!exited_threads_reported(run) && w->target->tids.n * n_cpus > INSTANCES_MAX)
-		return run->threads.each ? open_system(run, w) : -E2BIG;
+		return threads_of(run)->each ? open_system(run, w) : -E2BIG;
 	return 0;
 }
 
@@ -78,13 +83,13 @@ static int note_starters(struct task_watch *w)
 /* Counts of each thread are opened twice: on each CPU and once for all. */
 static size_t counts_files(const struct attar_run *run)
 {
-	return run->counts.list.n * (target_instances(run->target) + run->target->tids.n);
+	return counts_of(run)->list.n * (target_instances(run->target) + run->target->tids.n);
 }
 
 static int open_stream(struct attar_run *run, struct task_watch *w)
 {
 	bool names = exited_threads_reported(run);
-	size_t bytes = names ? run->rings.pages * RUN_PAGE_BYTES : RING_BYTES;
+	size_t bytes = names ? rings_of(run)->pages * RUN_PAGE_BYTES : RING_BYTES;
 	struct attar_stream_opts opts = {
 		.size = sizeof(opts), .ring_bytes = bytes, .lazy_maps = true};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -123,14 +128,14 @@ size_t task_watch_files(const struct attar_run *run)
 	const struct attar_target *of = run->target;
 	size_t n = of->tids.n * (size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
 
-	if (run->sources.list.n || !run->counts.list.n || of->kind != ATTAR_TARGET_TASKS)
+	if (run->sources.list.n || !counts_of(run)->list.n || of->kind != ATTAR_TARGET_TASKS)
 		return 0;
 	return n <= INSTANCES_MAX ? n : 0;
 }
 
 int task_watch_open(struct attar_run *run)
 {
-	struct task_watch *w = &run->tasks;
+	struct task_watch *w = task_watch_of(run);
 	int r;
 
 	if (!is_needed(run))
@@ -147,7 +152,8 @@ int task_watch_open(struct attar_run *run)
 
 void task_watch_see(struct attar_run *run, const struct attar_record *rec)
 {
-	run->tasks.created += rec->type == PERF_RECORD_FORK && rec->task.pid != rec->task.ppid;
+	task_watch_of(run)->created +=
+		rec->type == PERF_RECORD_FORK && rec->task.pid != rec->task.ppid;
 }
 
 int task_watch_drain(struct attar_run *run)
@@ -155,53 +161,56 @@ int task_watch_drain(struct attar_run *run)
 	struct attar_event ev;
 	int r = 0;
 
-	while (r == 0 && run->tasks.stream && attar_stream_next(run->tasks.stream, &ev) > 0) {
+	while (r == 0 && task_watch_of(run)->stream &&
+		attar_stream_next(task_watch_of(run)->stream, &ev) > 0) {
 		task_watch_see(run, ev.record);
-		r = run->threads.each ? threads_note_task(run, &ev) : 0;
+		r = threads_of(run)->each ? threads_note_task(run, &ev) : 0;
 	}
-	return r == 0 && run->tasks.stream ? threads_know(run, stream_horizon(run->tasks.stream))
-					   : r;
+	return r == 0 && task_watch_of(run)->stream
+		       ? threads_know(run, stream_horizon(task_watch_of(run)->stream))
+		       : r;
 }
 
 int task_watch_stop(struct attar_run *run)
 {
-	if (run->tasks.stream && attar_stream_stop(run->tasks.stream) < 0)
+	if (task_watch_of(run)->stream && attar_stream_stop(task_watch_of(run)->stream) < 0)
 		attar_error_clear();
 	return task_watch_drain(run);
 }
 
 pid_t task_watch_creator(const struct attar_run *run, uint64_t id)
 {
-	const uint64_t *tid = map_get(&run->tasks.creators, id);
+	const uint64_t *tid = map_get(&task_watch_of(run)->creators, id);
 
 	return tid ? (pid_t)*tid : -1;
 }
 
 uint64_t task_watch_disabled(const struct attar_run *run)
 {
-	struct attar_stream *stream = run->tasks.stream ? run->tasks.stream : run->stream;
+	struct attar_stream *stream =
+		task_watch_of(run)->stream ? task_watch_of(run)->stream : run->stream;
 
 	return stream ? stream->procs.unwatched : 0;
 }
 
 void task_watch_close(struct attar_run *run)
 {
-	run->tasks.before += task_watch_disabled(run);
-	tasks_drop(&run->tasks);
+	task_watch_of(run)->before += task_watch_disabled(run);
+	tasks_drop(task_watch_of(run));
 }
 
 bool task_watch_misses_calls(const struct attar_run *run, const struct attar_event_spec *spec)
 {
 	bool is_user = spec->kind == ATTAR_EVENT_PROBE && spec->name[0] == 'u';
 
-	return is_user && run->tasks.created > 0;
+	return is_user && task_watch_of(run)->created > 0;
 }
 
 static void remark_on_calls(const struct attar_run *run, struct attar_report *report)
 {
 	bool any = false;
 
-	vec_each (&run->counts.list, c)
+	vec_each (&counts_of(run)->list, c)
 		any |= !c->pub.refused && task_watch_misses_calls(run, c->pub.spec);
 	vec_each (&run->sources.list, s)
 		any |= source_spec(s) && task_watch_misses_calls(run, source_spec(s));
@@ -209,13 +218,13 @@ static void remark_on_calls(const struct attar_run *run, struct attar_report *re
 		attar_report_remark(report,
 			"the watched tasks created %llu %s: the kernel may miss calls of probed "
 			"functions in them; with -a, it misses none",
-			(unsigned long long)run->tasks.created,
-			run->tasks.created == 1 ? "process" : "processes");
+			(unsigned long long)task_watch_of(run)->created,
+			task_watch_of(run)->created == 1 ? "process" : "processes");
 }
 
 void task_watch_remark(const struct attar_run *run, struct attar_report *report)
 {
-	uint64_t n = run->tasks.before + task_watch_disabled(run);
+	uint64_t n = task_watch_of(run)->before + task_watch_disabled(run);
 
 	remark_on_calls(run, report);
 	if (n)
@@ -225,3 +234,11 @@ void task_watch_remark(const struct attar_run *run, struct attar_report *report)
 			(unsigned long long)n, n == 1 ? "process" : "processes",
 			n == 1 ? "it" : "they");
 }
+
+static void task_watch_detach(struct attar_run *run, void *self)
+{
+	task_watch_close(run);
+}
+
+const struct run_part part_task_watch = {
+	.size = sizeof(struct task_watch), .detach = task_watch_detach};

@@ -9,6 +9,7 @@
 #define RUN_COUNTS_TASKS_H
 
 #include "attar/run.h"
+#include "run/run.h"
 #include "base/map.h"
 
 struct task_watch {
@@ -20,6 +21,8 @@ struct task_watch {
 	uint64_t before;     /* such processes in earlier runs of the command */
 	uint64_t created;    /* processes created by watched ones, in all runs */
 };
+
+PART_STATE(task_watch_of, struct task_watch, PART_TASK_WATCH)
 
 /*
  * To be called before the counters are opened, so that no new thread is missed. If rings cannot be

@@ -3,6 +3,9 @@
 
 #include <limits.h>
 
+#include "run/counts/creators.h"
+#include "run/counts/exited.h"
+#include "run/counts/tasks.h"
 #include "run/run.h"
 
 /*
@@ -83,7 +86,7 @@ static int split_unassigned(struct attar_run *run, struct count_table *t)
 		if (v->quality < ATTAR_QUALITY_PARTIAL)
 			v->quality = ATTAR_QUALITY_PARTIAL;
 	}
-	run->threads.has_rest = any;
+	threads_of(run)->has_rest = any;
 	if (!any)
 		count_table_drop_last(t);
 	return 0;
@@ -140,7 +143,7 @@ bool thread_counts_is_unassigned(int number)
 
 int thread_counts_reuse(struct attar_run *run, pid_t tid, int *ret_number)
 {
-	struct map *reused = &run->threads.reused;
+	struct map *reused = &threads_of(run)->reused;
 
 	*ret_number = REUSED_FIRST + (int)reused->n;
 	return map_put(reused, (uint64_t)*ret_number, (uint64_t)tid) < 0 ? base_oom() : 0;
@@ -150,7 +153,7 @@ pid_t thread_counts_name(const struct attar_run *run, int number, const char **r
 {
 	const struct ended_thread *ended =
 		number < ENDED_FIRST ? NULL : run_ended_thread(run, (size_t)(number - ENDED_FIRST));
-	const uint64_t *reused = map_get(&run->threads.reused, (uint64_t)number);
+	const uint64_t *reused = map_get(&threads_of(run)->reused, (uint64_t)number);
 
 	*ret_comm = number == UNASSIGNED ? "[unassigned]"
 		    : ended              ? ended->comm

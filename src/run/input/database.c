@@ -2,9 +2,17 @@
 #include "run/input/database.h"
 
 #include "base/check_arg.h"
+#include "base/place.h"
 #include "report/sinks/sqlite/input.h"
 #include "report/sinks/sqlite/output.h"
 #include "run/run.h"
+
+struct run_database {
+	bool is_input;      /* --input is a database: there are no events */
+	struct place place; /* of attar_run_create_database() */
+};
+
+PART_STATE(database_of, struct run_database, PART_DATABASE)
 
 bool run_database_is_input(const struct attar_run *run)
 {
@@ -30,7 +38,7 @@ int run_database_open(struct attar_run *run)
 		if (all[i].is_set)
 			return attar_fail(
 				-EINVAL, "--input of a database conflicts with %s", all[i].name);
-	run->has_database = true;
+	database_of(run)->is_input = true;
 	return 0;
 }
 
@@ -44,12 +52,12 @@ int run_database_start(struct attar_run *run)
 
 bool run_has_database(const struct attar_run *run)
 {
-	return run->has_database;
+	return database_of(run)->is_input;
 }
 
 int run_open_database(const struct attar_run *run, struct sqlite3 **ret_db)
 {
-	if (!run->has_database)
+	if (!database_of(run)->is_input)
 		return attar_fail(-EINVAL, "run_open_database(): the input is not a database");
 	return sqlite_open_input(run->opts.input, ret_db);
 }
@@ -58,11 +66,18 @@ int run_create_database(struct attar_run *run, const char *path, struct sqlite3 
 {
 	int r;
 
-	place_done(&run->database);
-	r = place_find(&run->database, path);
+	place_done(&database_of(run)->place);
+	r = place_find(&database_of(run)->place, path);
 	if (r == 0)
-		r = sqlite_open_output(&run->database, ret_db);
+		r = sqlite_open_output(&database_of(run)->place, ret_db);
 	return r < 0 ? attar_fail(
 			       r, "cannot open the database '%s': %s", CLIP(path), place_error(-r))
 		     : 0;
 }
+
+static void database_free(struct attar_run *run, void *self)
+{
+	place_done(&database_of(run)->place);
+}
+
+const struct run_part part_database = {.size = sizeof(struct run_database), .free = database_free};

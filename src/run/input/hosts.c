@@ -5,7 +5,13 @@
 #include <poll.h>
 
 #include "peer/receiver.h"
+#include "run/input/pull.h"
+#include "run/input/recorded_names.h"
+#include "run/input/replay.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "run/source/sample_filter.h"
+#include "run/stop.h"
 #include "stream/stream.h"
 
 /* A host that has sent nothing for so long, not even times, is not waited for. */
@@ -13,9 +19,9 @@ enum { SILENT_MS = 2000 };
 
 bool hosts_are_over(const struct attar_run *run)
 {
-	if (!hosts_are_used(&run->hosts) || run->stream || run->command.argv)
+	if (!hosts_are_used(hosts_of(run)) || run->stream || run->command.argv)
 		return false;
-	vec_each (&run->hosts.list, h)
+	vec_each (&hosts_of(run)->list, h)
 		if (!(*h)->is_over || (*h)->has_front)
 			return false;
 	return true;
@@ -27,14 +33,14 @@ int hosts_check(const struct attar_run *run)
 {
 	const struct common_opts *o = &run->opts;
 
-	if (!hosts_are_used(&run->hosts))
+	if (!hosts_are_used(hosts_of(run)))
 		return 0;
 	if (o->push)
 		return attar_fail(-EINVAL, "--push conflicts with events of other hosts (pull=)");
-	if (run->rings.overwritten)
+	if (rings_of(run)->overwritten)
 		return attar_fail(-EINVAL,
 			"--overwrite and --dump-when conflict with events of other hosts (pull=)");
-	if (run->sample_filter.is_on)
+	if (sample_filter_is_on(run))
 		return attar_fail(-EINVAL,
 			"options that select samples, such as --exclude-pid, conflict with events "
 			"of other hosts (pull=)" ATTAR_FIX "use a filter in the event");
@@ -64,9 +70,9 @@ int hosts_start(struct attar_run *run)
 {
 	int r = 0;
 
-	vec_each (&run->hosts.list, h)
+	vec_each (&hosts_of(run)->list, h)
 		if (r == 0)
-			r = start(*h, (uint64_t)(h - run->hosts.list.at));
+			r = start(*h, (uint64_t)(h - hosts_of(run)->list.at));
 	return r;
 }
 
@@ -74,7 +80,7 @@ int hosts_stop(struct attar_run *run)
 {
 	int r = 0;
 
-	vec_each (&run->hosts.list, h)
+	vec_each (&hosts_of(run)->list, h)
 		if (r == 0)
 			r = attar_stream_stop((*h)->reader->stream);
 	return r;
@@ -85,7 +91,8 @@ int hosts_stop(struct attar_run *run)
 /* A time of the host by this machine's clock. 0 and UINT64_MAX stay. */
 static uint64_t here(const struct run_host *h, uint64_t time)
 {
-	return time && time != UINT64_MAX ? receiver_here(h->reader->pull.receiver, time) : time;
+	return time && time != UINT64_MAX ? receiver_here(pull_of(h->reader)->receiver, time)
+					  : time;
 }
 
 static void hosts_take(struct run_host *h, const struct attar_event *ev)
@@ -129,7 +136,7 @@ static int read_host(struct run_host *h)
 
 static int read_live(struct attar_run *run)
 {
-	struct run_hosts *hosts = &run->hosts;
+	struct run_hosts *hosts = hosts_of(run);
 	int r = run->stream ? attar_stream_next(run->stream, &hosts->live) : 0;
 
 	hosts->has_live = r > 0;
@@ -157,7 +164,7 @@ static struct run_host *oldest(const struct run_hosts *hosts, uint64_t *ret_time
 /* Reads from the hosts that may have an older event. */
 static int read_all(struct attar_run *run)
 {
-	struct run_hosts *hosts = &run->hosts;
+	struct run_hosts *hosts = hosts_of(run);
 	uint64_t time;
 	int r = 0;
 
@@ -174,7 +181,7 @@ static int read_all(struct attar_run *run)
 
 static bool is_silent(const struct run_host *h)
 {
-	const struct receiver *receiver = h->reader->pull.receiver;
+	const struct receiver *receiver = pull_of(h->reader)->receiver;
 
 	return base_now() - receiver_last_received(receiver) > SILENT_MS * UINT64_C(1000000);
 }
@@ -192,7 +199,7 @@ static bool must_wait(const struct run_hosts *hosts, uint64_t time)
 
 int hosts_next(struct attar_run *run, struct attar_event *ret_event)
 {
-	struct run_hosts *hosts = &run->hosts;
+	struct run_hosts *hosts = hosts_of(run);
 	struct run_host *h;
 	uint64_t time;
 	int r = read_all(run);
@@ -224,18 +231,18 @@ static int deliver_loss(struct attar_run *run, const struct attar_event *ev)
 /* What began before a late event and has not ended may have ended by it. */
 static int lose(struct attar_run *run, struct attar_event *ev)
 {
-	ev->lost_from = run->hosts.late_from;
+	ev->lost_from = hosts_of(run)->late_from;
 	ev->lost_to = ev->time;
 	return deliver_loss(run, ev);
 }
 
 int hosts_deliver(struct attar_run *run, struct attar_event *ev)
 {
-	struct run_host *h = run->hosts.current;
+	struct run_host *h = hosts_of(run)->current;
 	uint32_t type = ev->record->type;
 
 	if (type == PERF_RECORD_SAMPLE)
-		return run->hosts.late_from && run->profiler->uses & ATTAR_COMBINES_HOSTS
+		return hosts_of(run)->late_from && run->profiler->uses & ATTAR_COMBINES_HOSTS
 			       ? lose(run, ev)
 			       : replay_deliver(h->reader, ev);
 	return type == PERF_RECORD_LOST || type == PERF_RECORD_LOST_SAMPLES ? deliver_loss(run, ev)
@@ -248,15 +255,15 @@ int hosts_deliver(struct attar_run *run, struct attar_event *ev)
 int hosts_wait(struct attar_run *run, int timeout_ms)
 {
 	VEC(struct pollfd) fds = {0};
-	int r = vec_push(&fds, ((struct pollfd){.fd = run->stop.fd, .events = POLLIN}));
+	int r = vec_push(&fds, ((struct pollfd){.fd = stop_of(run)->fd, .events = POLLIN}));
 
 	if (r == 0 && run->stream)
 		r = vec_push(
 			&fds, ((struct pollfd){.fd = run->stream->epoll_fd, .events = POLLIN}));
-	vec_each (&run->hosts.list, h)
+	vec_each (&hosts_of(run)->list, h)
 		if (r == 0 && !(*h)->has_front && !(*h)->is_over)
 			r = vec_push(&fds,
-				((struct pollfd){.fd = receiver_fd((*h)->reader->pull.receiver),
+				((struct pollfd){.fd = receiver_fd(pull_of((*h)->reader)->receiver),
 					.events = POLLIN}));
 	if (r < 0)
 		return base_oom();
@@ -264,7 +271,7 @@ int hosts_wait(struct attar_run *run, int timeout_ms)
 	r = fds.at[0].revents ? 2 : 1;
 	vec_done(&fds);
 	if (r != 2 && run->stream)
-		return attar_stream_wait(run->stream, run->stop.fd, 0);
+		return attar_stream_wait(run->stream, stop_of(run)->fd, 0);
 	return r;
 }
 
@@ -274,7 +281,7 @@ uint64_t hosts_add_stats(const struct attar_run *run, struct attar_stream_stats 
 {
 	uint64_t undelivered = 0;
 
-	vec_each (&run->hosts.list, h) {
+	vec_each (&hosts_of(run)->list, h) {
 		struct attar_stream_stats of = {0};
 		const struct attar_run *reader = (*h)->reader;
 
@@ -290,7 +297,7 @@ uint64_t hosts_add_stats(const struct attar_run *run, struct attar_stream_stats 
 		undelivered += reader->notes.dropped;
 		undelivered += (*h)->has_front && (*h)->record.type == PERF_RECORD_SAMPLE;
 	}
-	if (run->hosts.has_live && run->hosts.live.record->type == PERF_RECORD_SAMPLE)
+	if (hosts_of(run)->has_live && hosts_of(run)->live.record->type == PERF_RECORD_SAMPLE)
 		undelivered++;
 	return undelivered;
 }
@@ -310,7 +317,7 @@ static void remark_late(
 
 void hosts_remark(const struct attar_run *run, struct attar_report *report)
 {
-	vec_each (&run->hosts.list, h) {
+	vec_each (&hosts_of(run)->list, h) {
 		struct attar_run *reader = (*h)->reader;
 
 		if (!reader || !reader->stream)

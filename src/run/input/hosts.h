@@ -16,6 +16,7 @@
 #define RUN_INPUT_HOSTS_H
 
 #include "attar/run.h"
+#include "run/run.h"
 #include "base/vec.h"
 
 struct run_host {
@@ -40,7 +41,10 @@ struct run_hosts {
 	uint64_t late_from; /* ns: the time of the current event, if it is late; otherwise 0 */
 	struct run_host *current; /* whose event is being delivered; NULL: this machine's */
 	char *name;               /* of this machine; owned; NULL: no events of others */
+	struct attar_run *reads_for; /* it reads events of a host for this run; NULL: none */
 };
+
+PART_STATE(hosts_of, struct run_hosts, PART_HOSTS)
 
 /* Whether the run has events of other hosts. */
 static inline bool hosts_are_used(const struct run_hosts *hosts)
@@ -77,7 +81,5 @@ uint64_t hosts_add_stats(const struct attar_run *run, struct attar_stream_stats 
 
 /* Adds remarks about the other hosts. */
 void hosts_remark(const struct attar_run *run, struct attar_report *report);
-
-void hosts_done(struct attar_run *run);
 
 #endif

@@ -6,10 +6,17 @@
 #include "event/list.h"
 #include "event/sample_attr.h"
 #include "peer/receiver.h"
-#include "run/source/actions.h"
+#include "run/directory.h"
 #include "run/input/guest.h"
+#include "run/input/hosts.h"
+#include "run/input/pull.h"
+#include "run/input/replay.h"
+#include "run/input/replay_names.h"
 #include "run/parts.h"
 #include "run/run.h"
+#include "run/source/actions.h"
+#include "run/source/sources.h"
+#include "run/stop.h"
 
 enum { ATTRIBUTES_MAX = 256 };
 
@@ -52,7 +59,7 @@ static char *take_event(const char **list)
 
 static bool hosts_concern(const struct attar_run *run, const char *events)
 {
-	if (run->reads_for || run->replay)
+	if (hosts_of(run)->reads_for || run->replay)
 		return false;
 	if (run->opts.pulls.n > 1)
 		return true;
@@ -70,9 +77,9 @@ static bool hosts_concern(const struct attar_run *run, const char *events)
 
 static bool is_taken(const struct attar_run *run, const char *name)
 {
-	if (!strcmp(name, run->hosts.name))
+	if (!strcmp(name, hosts_of(run)->name))
 		return true;
-	vec_each (&run->hosts.list, h)
+	vec_each (&hosts_of(run)->list, h)
 		if ((*h)->name && !strcmp((*h)->name, name))
 			return true;
 	return false;
@@ -80,7 +87,7 @@ static bool is_taken(const struct attar_run *run, const char *name)
 
 static int name_host(struct attar_run *run, struct run_host *h)
 {
-	const char *name = receiver_host(h->reader->pull.receiver);
+	const char *name = receiver_host(pull_of(h->reader)->receiver);
 
 	if (!*name || is_taken(run, name))
 		name = h->address;
@@ -91,7 +98,7 @@ static int name_host(struct attar_run *run, struct run_host *h)
 /* What the reader has in common with the run. Tasks and CPUs of the options are of this machine. */
 static void borrow(struct attar_run *reader, struct attar_run *run, const char *address)
 {
-	reader->reads_for = run;
+	hosts_of(reader)->reads_for = run;
 	reader->opts = run->opts;
 	reader->opts.pulls = (struct attar_texts){0};
 	reader->opts.pull = reader->opts.input = address;
@@ -100,8 +107,8 @@ static void borrow(struct attar_run *reader, struct attar_run *run, const char *
 	reader->opts.cgroups = NULL;
 	reader->opts.no_children = false;
 	reader->symbols = run->symbols;
-	stop_done(&reader->stop);
-	reader->stop.fd = run->stop.fd;
+	stop_done(stop_of(reader));
+	stop_of(reader)->fd = stop_of(run)->fd;
 }
 
 static int connect_host(struct attar_run *run, struct run_host *h, const char *address)
@@ -127,22 +134,22 @@ static int name_this_host(struct attar_run *run)
 	char name[HOST_NAME_MAX + 1] = "";
 
 	gethostname(name, sizeof(name) - 1);
-	run->hosts.name = strdup(name);
-	return run->hosts.name ? 0 : base_oom();
+	hosts_of(run)->name = strdup(name);
+	return hosts_of(run)->name ? 0 : base_oom();
 }
 
 static int get_host(struct attar_run *run, const char *address, struct run_host **ret_host)
 {
 	struct run_host *h;
-	int r = run->hosts.name ? 0 : name_this_host(run);
+	int r = hosts_of(run)->name ? 0 : name_this_host(run);
 
-	vec_each (&run->hosts.list, it)
+	vec_each (&hosts_of(run)->list, it)
 		if (r == 0 && !strcmp((*it)->address, address)) {
 			*ret_host = *it;
 			return 0;
 		}
 	h = r == 0 ? calloc(1, sizeof(*h)) : NULL;
-	if (!h || vec_push(&run->hosts.list, h) < 0) {
+	if (!h || vec_push(&hosts_of(run)->list, h) < 0) {
 		free(h);
 		return base_oom();
 	}
@@ -151,14 +158,14 @@ static int get_host(struct attar_run *run, const char *address, struct run_host 
 	return r;
 }
 
-void hosts_done(struct attar_run *run)
+static void hosts_free(struct attar_run *run, void *self)
 {
-	vec_each (&run->hosts.list, h) {
+	vec_each (&hosts_of(run)->list, h) {
 		struct attar_run *reader = (*h)->reader;
 
 		if (reader) {
 			reader->symbols = NULL;
-			reader->stop.fd = -1;
+			stop_of(reader)->fd = -1;
 			attar_stream_free(reader->stream);
 			reader->stream = NULL;
 			attar_run_free(reader);
@@ -166,8 +173,8 @@ void hosts_done(struct attar_run *run)
 		vec_done(&(*h)->numbers);
 		free(*h);
 	}
-	vec_done(&run->hosts.list);
-	free(run->hosts.name);
+	vec_done(&hosts_of(run)->list);
+	free(hosts_of(run)->name);
 }
 
 /* ---- their events ---- */
@@ -175,8 +182,8 @@ void hosts_done(struct attar_run *run)
 /* The function of the reader's sources. */
 static int forward(struct attar_run *reader, void *self, const struct attar_event *event)
 {
-	struct attar_run *run = reader->reads_for;
-	const struct run_host *h = run->hosts.current;
+	struct attar_run *run = hosts_of(reader)->reads_for;
+	const struct run_host *h = hosts_of(run)->current;
 	struct attar_event forwarded = *event;
 	const struct source *s;
 
@@ -303,5 +310,8 @@ static void hosts_stats(struct attar_run *run, void *self, struct attar_stream_s
 	run->notes.undelivered = hosts_add_stats(run, stats);
 }
 
-const struct run_part part_hosts = {
-	.events = hosts_events, .stats = hosts_stats, .remark = hosts_remarks};
+const struct run_part part_hosts = {.size = sizeof(struct run_hosts),
+	.events = hosts_events,
+	.stats = hosts_stats,
+	.remark = hosts_remarks,
+	.free = hosts_free};

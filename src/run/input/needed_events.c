@@ -5,6 +5,8 @@
 
 #include "base/buf.h"
 #include "event/list.h"
+#include "run/input/replay.h"
+#include "run/input/replay_names.h"
 #include "run/run.h"
 
 #define WAKEUP "sched:sched_wakeup"

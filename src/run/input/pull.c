@@ -3,8 +3,11 @@
 
 #include "peer/receiver.h"
 #include "run/deliver.h"
+#include "run/input/hosts.h"
+#include "run/input/replay.h"
 #include "run/intervals.h"
 #include "run/run.h"
+#include "run/stop.h"
 
 /* Until all senders must have answered. */
 #define CONNECT_NS     UINT64_C(10000000000)
@@ -56,7 +59,7 @@ static uint64_t deadline(const struct attar_run *run)
 	const uint64_t duration = run->opts.duration;
 	const uint64_t wait = duration ? MIN(duration, CONNECT_NS) : CONNECT_NS;
 
-	return (run->reads_for ?: run)->notes.entered + MAX(wait, CONNECT_MIN_NS);
+	return (hosts_of(run)->reads_for ?: run)->notes.entered + MAX(wait, CONNECT_MIN_NS);
 }
 
 int pull_open(struct attar_run *run, struct recording **ret_recording)
@@ -65,15 +68,15 @@ int pull_open(struct attar_run *run, struct recording **ret_recording)
 		.address = run->opts.pull,
 		.tls = {run->opts.peer_psk, run->opts.peer_cert, run->opts.peer_key,
 			run->opts.peer_ca},
-		.stop = run->stop.fd,
+		.stop = stop_of(run)->fd,
 		.deadline = deadline(run)};
 	struct recording_input input = {.read = read_input, .damage = damage, .since = since};
-	int r = receiver_new(&opts, &run->pull.receiver);
+	int r = receiver_new(&opts, &pull_of(run)->receiver);
 
 	if (r < 0)
 		return r;
-	input.ctx = run->pull.receiver;
-	input.fd = receiver_fd(run->pull.receiver);
+	input.ctx = pull_of(run)->receiver;
+	input.fd = receiver_fd(pull_of(run)->receiver);
 	return recording_open_input(run->opts.pull, &input, ret_recording);
 }
 
@@ -83,7 +86,7 @@ int pull_open(struct attar_run *run, struct recording **ret_recording)
  */
 static uint64_t pull_reached(const struct attar_run *run)
 {
-	return run->pull.receiver ? recording_since(run->replay->recording) : 0;
+	return pull_of(run)->receiver ? recording_since(run->replay->recording) : 0;
 }
 
 int pull_follow(struct attar_run *run)
@@ -92,14 +95,14 @@ int pull_follow(struct attar_run *run)
 
 	if (!time || run_has_enough(run))
 		return 0;
-	run->pull.reached = time;
+	pull_of(run)->reached = time;
 	if (!run->clock.began) {
 		clock_start_at(&run->clock, time);
 		run_set_tick(run, time + run->opts.interval);
 	}
 	end = run_duration_end(run);
 	if (end && time >= end)
-		run->replay->over = run->has_enough = true;
+		run->replay->over = run->clock.has_enough = true;
 	else if (time >= run->clock.tick)
 		return run_report_interval(run, time);
 	return 0;
@@ -107,20 +110,22 @@ int pull_follow(struct attar_run *run)
 
 void pull_close(struct attar_run *run)
 {
-	run->pull.receiver = receiver_free(run->pull.receiver);
+	pull_of(run)->receiver = receiver_free(pull_of(run)->receiver);
 }
 
 void pull_remark(const struct attar_run *run, struct attar_report *report)
 {
 	uint64_t error;
 
-	if (!run->pull.receiver || !run->clock.ended)
+	if (!pull_of(run)->receiver || !run->clock.ended)
 		return;
-	error = receiver_clock_error(run->pull.receiver);
+	error = receiver_clock_error(pull_of(run)->receiver);
 	if (error == UINT64_MAX)
 		attar_report_remark(
 			report, "the offset of the clock of %s was not measured", run->opts.pull);
 	else
 		attar_report_remark(report, "the clock offset of %s at %s has an error of %.3f us",
-			receiver_host(run->pull.receiver), run->opts.pull, (double)error / 1e3);
+			receiver_host(pull_of(run)->receiver), run->opts.pull, (double)error / 1e3);
 }
+
+const struct run_part part_pull = {.size = sizeof(struct run_pull)};

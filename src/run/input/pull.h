@@ -4,6 +4,7 @@
 #define RUN_INPUT_PULL_H
 
 #include "attar/run.h"
+#include "run/run.h"
 #include "perfdata/recording.h"
 
 struct receiver;
@@ -12,6 +13,8 @@ struct run_pull {
 	struct receiver *receiver; /* NULL: nothing is pulled */
 	uint64_t reached;          /* ns: all events before this time were delivered; 0: unknown */
 };
+
+PART_STATE(pull_of, struct run_pull, PART_PULL)
 
 /* Checks the option, which takes the place of --input. */
 int pull_prepare(struct attar_run *run);

@@ -5,6 +5,9 @@
 #include "peer/symbol_list.h"
 #include "perfdata/portable_names.h"
 #include "perfdata/running_kernel.h"
+#include "run/input/hosts.h"
+#include "run/input/pull.h"
+#include "run/input/replay.h"
 #include "run/run.h"
 #include "symbol/symbols.h"
 
@@ -15,7 +18,7 @@ static int take_names(struct attar_run *run, const char *text, size_t n)
 {
 	uint16_t *kernel = &run->replay->names.kernel;
 
-	if (run->reads_for)
+	if (hosts_of(run)->reads_for)
 		return symbols_add_kernel(run->symbols, text, n, kernel);
 	*kernel = ATTAR_DSO_KERNEL;
 	return symbols_set_kernel(run->symbols, text, n);
@@ -26,7 +29,8 @@ static int take_sent(struct attar_run *run)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	size_t n = 0;
-	const char *packed = run->pull.receiver ? receiver_symbols(run->pull.receiver, &n) : NULL;
+	const char *packed =
+		pull_of(run)->receiver ? receiver_symbols(pull_of(run)->receiver, &n) : NULL;
 	int r;
 
 	if (!n)
@@ -48,7 +52,7 @@ int recorded_names_open(struct attar_run *run)
 
 	if (r < 0)
 		return r;
-	if (r > 0 && run->reads_for) { /* those of this machine are used, too */
+	if (r > 0 && hosts_of(run)->reads_for) { /* those of this machine are used, too */
 		stored_free(stored);
 		return 0;
 	}
@@ -57,7 +61,7 @@ int recorded_names_open(struct attar_run *run)
 		return 0;
 	}
 	names->same_build = running_kernel_is_recorded(run->replay->recording, &names->why);
-	if (run->pull.receiver && !names->same_build)
+	if (pull_of(run)->receiver && !names->same_build)
 		names->why = "is of another kernel, and sends none: it cannot read its "
 			     "/proc/kallsyms";
 	if (names->same_build)
@@ -105,7 +109,8 @@ static void remark_unreadable(const struct attar_run *run, const struct dso *dso
 		"%llu file%s of %s cannot be read, such as %s (%s): the functions have no names; "
 		"copy the binary to this path%s",
 		(unsigned long long)files, PLURAL_S(files), run->opts.input, dso->key.path,
-		dso_lost_reason(dso), run->pull.receiver ? "" : ", or use attar record --portable");
+		dso_lost_reason(dso),
+		pull_of(run)->receiver ? "" : ", or use attar record --portable");
 }
 
 void recorded_names_remark(const struct attar_run *run, struct attar_report *report)

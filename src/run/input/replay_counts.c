@@ -3,9 +3,14 @@
 
 #include "perf/counter.h"
 #include "perf/value.h"
+#include "run/counts/counts.h"
+#include "run/counts/exited.h"
+#include "run/counts/mixed.h"
+#include "run/counts/threads.h"
+#include "run/input/replay.h"
+#include "run/input/replay_names.h"
 #include "run/run.h"
 #include "source/modes.h"
-#include "run/counts/threads.h"
 
 /* The kernel writes the counts of such events only. */
 static bool has_counts(const struct recording_event *event)
@@ -27,7 +32,7 @@ static bool matches(const struct counted *c, const struct recording_event *event
 static int connect(struct attar_run *run, size_t number, size_t index)
 {
 	const struct recording_event *event = recording_get_event(run->replay->recording, index);
-	struct counted *c = &run->counts.list.at[number];
+	struct counted *c = &counts_of(run)->list.at[number];
 	int r = counter_new_recorded(&event->attr, c->pub.name, &c->recorded.counter);
 
 	c->pub.counter = c->recorded.counter;
@@ -93,7 +98,7 @@ int replay_counts_check(const struct attar_run *run)
 
 int replay_counts_connect(struct attar_run *run)
 {
-	counted_list *list = &run->counts.list;
+	counted_list *list = &counts_of(run)->list;
 	size_t refused = 0, n = recording_n_events(run->replay->recording);
 	int r = 0;
 
@@ -191,7 +196,7 @@ static struct counted *counted_by_id(const struct attar_run *run, uint64_t id)
 	int index = recording_find(run->replay->recording, id);
 	const uint64_t *number = index < 0 ? NULL : map_get(&run->replay->counts, (uint64_t)index);
 
-	return number ? &run->counts.list.at[*number] : NULL;
+	return number ? &counts_of(run)->list.at[*number] : NULL;
 }
 
 /* *ret_row: the thread's tid, or another number if it is the row of an earlier thread. */
@@ -250,7 +255,7 @@ static struct attar_value latest(
 
 void replay_counts_read(struct attar_run *run)
 {
-	vec_each (&run->counts.list, c)
+	vec_each (&counts_of(run)->list, c)
 		for (size_t i = 0; i < c->pub.n_instances; i++) {
 			struct attar_value now = latest(run, c, i);
 
@@ -268,7 +273,7 @@ int replay_counts_exited(struct attar_run *run, const struct attar_event *ev)
 
 static bool any_instances(const struct attar_run *run)
 {
-	vec_each (&run->counts.list, c)
+	vec_each (&counts_of(run)->list, c)
 		if (c->pub.n_instances)
 			return true;
 	return false;
@@ -306,7 +311,7 @@ void replay_counts_remark(const struct attar_run *run, struct attar_report *repo
 {
 	uint64_t n = run->replay->n_reads;
 
-	if (!run->counts.list.n || !run->clock.ended)
+	if (!counts_of(run)->list.n || !run->clock.ended)
 		return;
 	if (any_instances(run)) {
 		missing_remark(run, report);

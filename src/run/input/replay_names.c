@@ -4,6 +4,7 @@
 #include "base/intern.h"
 #include "event/list.h"
 #include "run/input/needed_events.h"
+#include "run/input/replay.h"
 #include "run/run.h"
 #include "stream/stream.h"
 

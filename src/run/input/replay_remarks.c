@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What a report says about the recording: what it lacks, and what is damaged. */
-#include "run/input/replay.h"
-
-#include "run/input/needed_events.h"
 #include "report/model/model.h"
+#include "run/input/needed_events.h"
+#include "run/input/pull.h"
+#include "run/input/recorded_names.h"
+#include "run/input/replay.h"
+#include "run/input/replay_counts.h"
+#include "run/input/replay_names.h"
 #include "run/parts.h"
 #include "run/run.h"
+#include "run/source/sources.h"
 #include "source/modes.h"
 #include "stream/stream.h"
 

@@ -3,21 +3,41 @@
 
 #include "base/buf.h"
 #include "base/check_arg.h"
-#include "run/source/actions.h"
+#include "run/counts/counts.h"
 #include "run/deliver.h"
+#include "run/directory.h"
 #include "run/parts.h"
+#include "run/record/recorder.h"
 #include "run/run.h"
+#include "run/source/actions.h"
+#include "run/source/open.h"
+#include "run/source/sample_filter.h"
+#include "run/source/sources.h"
+
+/* Of such a run: the events that its profiler has made of the current one, attar_run_emit(). */
+struct run_emitted {
+	struct attar_format *format; /* NULL: its events are those of its sources, unchanged */
+	struct buf records;          /* n, of format->size bytes */
+	size_t n;
+};
+
+struct run_emitters {
+	VEC(struct emitter *) list; /* owned */
+	struct run_emitted emitted;
+};
+
+PART_STATE(emitters_of, struct run_emitters, PART_EMITTERS)
 
 bool attar_run_emits(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", false);
 
-	return run->emits_to;
+	return run->select.emits_to;
 }
 
 /* ---- events with fields of their own ---- */
 
-void run_emitted_done(struct run_emitted *emitted)
+static void run_emitted_done(struct run_emitted *emitted)
 {
 	emitted->format = attar_format_free(emitted->format);
 	buf_done(&emitted->records);
@@ -29,9 +49,9 @@ int attar_run_emit_fields(struct attar_run *run, const char *format)
 	CHECK_ARG(format, "format");
 	CHECK_OPENING(run);
 
-	struct run_emitted *emitted = &run->emitted;
+	struct run_emitted *emitted = &emitters_of(run)->emitted;
 
-	if (!run->emits_to)
+	if (!run->select.emits_to)
 		return attar_fail(-EINVAL, "attar_run_emit_fields(): the profiler is not an event");
 	run_emitted_done(emitted);
 	return attar_format_parse(run->profiler->name, format, strlen(format), &emitted->format);
@@ -42,7 +62,7 @@ int attar_run_emit(struct attar_run *run, const void *raw)
 	CHECK_ARG(run, "run");
 	CHECK_ARG(raw, "raw");
 
-	struct run_emitted *emitted = &run->emitted;
+	struct run_emitted *emitted = &emitters_of(run)->emitted;
 
 	if (!emitted->format)
 		return attar_fail(-EINVAL, "attar_run_emit(): the event has no fields" ATTAR_FIX
@@ -57,7 +77,7 @@ int attar_run_emit(struct attar_run *run, const void *raw)
 /* The number of events that the emitter made of the event for which emits() returned 1. */
 static size_t emitter_events(const struct emitter *emitter)
 {
-	const struct run_emitted *emitted = &emitter->run->emitted;
+	const struct run_emitted *emitted = &emitters_of(emitter->run)->emitted;
 
 	return emitted->format ? emitted->n : 1;
 }
@@ -82,7 +102,7 @@ static uint32_t first_source(const struct attar_run *run, struct emitter *e)
 static struct attar_event emitter_get_event(struct attar_run *run, const struct source *s, size_t i,
 	const struct attar_event *event, struct attar_record *record)
 {
-	const struct run_emitted *emitted = &s->use->emission.emitter->run->emitted;
+	const struct run_emitted *emitted = &emitters_of(s->use->emission.emitter->run)->emitted;
 	struct attar_event made = *event;
 
 	if (!emitted->format)
@@ -154,7 +174,7 @@ static int set_word(struct attar_run *run, const char *word, const char *next)
 		return r;
 	if (operand)
 		return 1;
-	given = run->options.given.at[run->options.given.n - 1];
+	given = options_of(run)->given.at[options_of(run)->given.n - 1];
 	return is_of_whole_run(given) ? attar_fail(-EINVAL,
 						"--%s is not an option of an event, but of the "
 						"whole command",
@@ -202,6 +222,7 @@ static void give_back(struct attar_run *run)
 	run->symbols = NULL;
 	run->replay = NULL;
 	run->stream = NULL;
+	run->clock.kvmclock = NULL;
 }
 
 /*
@@ -218,7 +239,9 @@ static int take_own_options(struct attar_run *run, struct emitter *e, struct att
 	if (o->watermark > 0 && (run->opts.watermark <= 0 || o->watermark < run->opts.watermark))
 		run->opts.watermark = o->watermark;
 	own->select.has_own_tasks = o->pids || o->tids;
-	own->select.bit = run->emitters.n < SELECT_BITS ? UINT64_C(1) << run->emitters.n : 0;
+	own->select.bit = emitters_of(run)->list.n < SELECT_BITS
+				  ? UINT64_C(1) << emitters_of(run)->list.n
+				  : 0;
 	if (o->cpus)
 		r = select_parse_cpus(own);
 	else
@@ -234,11 +257,11 @@ static int open_profiler(struct attar_run *run)
 {
 	int r;
 
-	run->opening.by_profiler = true;
+	opening_of(run)->by_profiler = true;
 	r = run->profiler->open(run, run->self);
-	run->opening.by_profiler = false;
-	if (r == 0 &&
-		(run->counts.list.n || run->sources.programs.events.requests.n || run->records))
+	opening_of(run)->by_profiler = false;
+	if (r == 0 && (counts_of(run)->list.n || run->sources.programs.events.requests.n ||
+			      run_records(run)))
 		r = attar_fail(
 			-EOPNOTSUPP, "only events of the kernel can be events of a profiler");
 	return r;
@@ -282,7 +305,7 @@ static int new_run(struct attar_run *run, struct emitter *e, struct attar_run **
 	if (r < 0)
 		return r;
 	borrow(new, run);
-	new->emits_to = run;
+	new->select.emits_to = run;
 	r = set_options(new, spec);
 	if (r == 0)
 		r = take_own_options(run, e, new);
@@ -320,7 +343,7 @@ static bool selects(const struct attar_run *own, const struct attar_event *event
 		return true;
 	if (own->select.has_own_tasks && !attar_run_is_selected(own, event->thread))
 		return false;
-	return select_has(own->emits_to, event->thread);
+	return select_has(own->select.emits_to, event->thread);
 }
 
 static int emitter_emits(
@@ -338,8 +361,8 @@ static int emitter_emits(
 	lend_clock(run, own);
 	if (!selects(own, event))
 		return 0;
-	buf_reset(&own->emitted.records);
-	own->emitted.n = 0;
+	buf_reset(&emitters_of(own)->emitted.records);
+	emitters_of(own)->emitted.n = 0;
 	r = own->profiler->emits(own, own->self, &emitted);
 	s->use->emission.emitter->n_taken++;
 	s->use->emission.emitter->has_made |= r > 0;
@@ -412,7 +435,9 @@ static struct attar_event_spec *emitters_show(const struct emitter *e, const str
 	}
 	shown->stack = emitted->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
 	shown->exclude_kernel = emitted->attr.exclude_kernel;
-	shown->format = e->run->emitted.format ?: emitted->spec ? emitted->spec->format : NULL;
+	shown->format = emitters_of(e->run)->emitted.format
+				?: emitted->spec ? emitted->spec->format
+						 : NULL;
 	return shown;
 }
 
@@ -435,7 +460,7 @@ static struct attar_event_spec *add_shown(struct emitter *e, const struct source
 {
 	struct attar_event_spec *shown;
 
-	if (e->run->emitted.format && e->shown.n)
+	if (emitters_of(e->run)->emitted.format && e->shown.n)
 		return e->shown.at[0];
 	shown = emitters_show(e, s);
 	if (shown && vec_push(&e->shown, shown) < 0) {
@@ -460,7 +485,7 @@ static int take_source(struct attar_run *run, struct emitter *e, uint32_t number
 		return base_oom();
 	}
 	use->fn = e->fn; /* of the run's profiler, also if the samples are filtered */
-	use->input = run->adding.input;
+	use->input = opening_of(run)->input;
 	use->emission.emitter = e;
 	use->emission.number = number;
 	run->select.has_all_cpus |= use->all_cpus;
@@ -480,7 +505,7 @@ static int emitter_add(
 	uint32_t n;
 	int r = 0;
 
-	if (!e || vec_push(&run->emitters, e) < 0) {
+	if (!e || vec_push(&emitters_of(run)->list, e) < 0) {
 		free(e);
 		return base_oom();
 	}
@@ -493,7 +518,7 @@ static int emitter_add(
 	r = new_run(run, e, &e->run);
 	if (r < 0)
 		return r;
-	n = e->run->emitted.format ? 1 : (uint32_t)e->run->sources.list.n;
+	n = emitters_of(e->run)->emitted.format ? 1 : (uint32_t)e->run->sources.list.n;
 	for (uint32_t i = 0; r == 0 && i < n; i++)
 		r = take_source(run, e, i);
 	return r;
@@ -507,10 +532,10 @@ static int emitters_add_rest(struct attar_run *run)
 {
 	int r = 0;
 
-	vec_each (&run->emitters, it) {
+	vec_each (&emitters_of(run)->list, it) {
 		struct emitter *e = *it;
 
-		if (!e->run->emitted.format)
+		if (!emitters_of(e->run)->emitted.format)
 			continue;
 		for (uint32_t i = 1; r == 0 && i < e->run->sources.list.n; i++)
 			r = take_source(run, e, i);
@@ -524,7 +549,7 @@ static int emitters_add_rest(struct attar_run *run)
  */
 static void emitters_keep_own(struct attar_run *run)
 {
-	vec_each (&run->emitters, e)
+	vec_each (&emitters_of(run)->list, e)
 		run->select.hides_own |= (*e)->run->select.keeps_own && !run->select.keeps_own;
 	if (!run->select.hides_own && !run->select.by_emitter)
 		return;
@@ -538,7 +563,7 @@ static int emitters_record(struct attar_run *run, void *self, const struct attar
 {
 	int r = 0;
 
-	vec_each (&run->emitters, e) {
+	vec_each (&emitters_of(run)->list, e) {
 		if (r < 0)
 			break;
 		lend_clock(run, (*e)->run);
@@ -547,9 +572,11 @@ static int emitters_record(struct attar_run *run, void *self, const struct attar
 	return r;
 }
 
-void emitters_free(struct attar_run *run)
+static void emitters_free(struct attar_run *run, void *self)
 {
-	vec_each (&run->emitters, e) {
+	struct run_emitters *emitters = self;
+
+	vec_each (&emitters->list, e) {
 		if ((*e)->run) {
 			give_back((*e)->run);
 			attar_run_free((*e)->run);
@@ -559,7 +586,8 @@ void emitters_free(struct attar_run *run)
 		vec_done(&(*e)->shown);
 		free(*e);
 	}
-	vec_done(&run->emitters);
+	vec_done(&emitters->list);
+	run_emitted_done(&emitters->emitted);
 }
 
 static int emitters_event(struct attar_run *run, void *self, const struct attar_event_spec *spec,
@@ -586,7 +614,7 @@ static int emitters_complete(struct attar_run *run, void *self)
 static void emitters_remark(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	vec_each (&run->emitters, e)
+	vec_each (&emitters_of(run)->list, e)
 		if ((*e)->n_taken && !(*e)->has_made)
 			attar_report_remark(report,
 				"none of %llu sample%s became an event of '%s': 'attar %s' with "
@@ -595,7 +623,9 @@ static void emitters_remark(
 				CLIP((*e)->spec->name), (*e)->spec->profiler);
 }
 
-const struct run_part part_emitters = {.event = emitters_event,
+const struct run_part part_emitters = {.size = sizeof(struct run_emitters),
+	.event = emitters_event,
 	.complete = emitters_complete,
 	.record = emitters_record,
-	.remark = emitters_remark};
+	.remark = emitters_remark,
+	.free = emitters_free};

@@ -30,18 +30,4 @@ struct emitter {
 	bool has_made;     /* any event */
 };
 
-typedef VEC(struct emitter *) emitters;
-
-/* Of such a run: the events that its profiler has made of the current one, attar_run_emit(). */
-struct run_emitted {
-	struct attar_format *format; /* NULL: its events are those of its sources, unchanged */
-	struct buf records;          /* n, of format->size bytes */
-	size_t n;
-};
-
-void run_emitted_done(struct run_emitted *emitted);
-
-/* Frees the emitters; the sources of the run must have been freed. */
-void emitters_free(struct attar_run *run);
-
 #endif

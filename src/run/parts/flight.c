@@ -13,12 +13,15 @@
 #include <stdio.h>
 
 #include "base/check_arg.h"
-#include "run/source/actions.h"
 #include "run/deliver.h"
-#include "run/source/expressions.h"
 #include "run/intervals.h"
 #include "run/parts.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "run/source/actions.h"
+#include "run/source/expressions.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
 #include "stream/stream.h"
 
 enum { SPARE_BYTES = 1 << 20 }; /* for what is written until the rings are stopped */
@@ -85,9 +88,9 @@ static int flight_drained(struct attar_run *run, void *self)
 /* A report that is requested is a dump. */
 static int flight_requested(struct attar_run *run, void *self)
 {
-	int r = run->rings.overwritten ? flight_dump(run, self) : 0;
+	int r = rings_of(run)->overwritten ? flight_dump(run, self) : 0;
 
-	return r < 0 ? r : run->rings.overwritten != NULL;
+	return r < 0 ? r : rings_of(run)->overwritten != NULL;
 }
 
 /* The last dump, unless it waits for its condition. */
@@ -96,7 +99,7 @@ static int flight_ended(struct attar_run *run, void *self)
 	const struct flight *flight = self;
 	int r;
 
-	if (!run->rings.overwritten || flight->is_waiting)
+	if (!rings_of(run)->overwritten || flight->is_waiting)
 		return 0;
 	r = attar_stream_snapshot(run->stream);
 	return r < 0 ? r : MIN(run_deliver_round(run), 0);
@@ -106,7 +109,7 @@ static int flight_ended(struct attar_run *run, void *self)
 static int flight_attr(
 	struct attar_run *run, void *self, const struct source *s, struct perf_event_attr *attr)
 {
-	if (!run->rings.overwritten)
+	if (!rings_of(run)->overwritten)
 		return 0;
 	if (source_fn(s) == on_condition) {
 		attr->wakeup_watermark = 1;
@@ -237,10 +240,10 @@ static int watch_all(struct attar_run *run, const char *when)
 	flight->when = intern_text(&run->texts, when);
 	if (!flight->when)
 		return base_oom();
-	run->rings.spare = SPARE_BYTES;
+	rings_of(run)->spare = SPARE_BYTES;
 	if (run->lines.holds)
 		return set_conditions(run);
-	run->rings.overwritten = "--dump-when";
+	rings_of(run)->overwritten = "--dump-when";
 	for (size_t i = 0; r == 0 && i < flight->specs.n; i++)
 		r = watch(run, flight->specs.at[i]);
 	return r;
@@ -276,7 +279,7 @@ int run_overwrite(struct attar_run *run, const char *when)
 		return watch_all(run, when);
 	if (run->replay)
 		return attar_fail(-EINVAL, "a recording has no rings that can be overwritten");
-	run->rings.overwritten = "--overwrite";
+	rings_of(run)->overwritten = "--overwrite";
 	return 0;
 }
 
@@ -302,7 +305,7 @@ static void flight_remark(
 		attar_report_remark(report,
 			"events lost while the ring buffers were stopped for a dump: %llu; without "
 			"%s, attar reads all events",
-			(unsigned long long)lost, run->rings.overwritten);
+			(unsigned long long)lost, rings_of(run)->overwritten);
 	if (scope == ATTAR_SCOPE_WHOLE && flight->missed)
 		attar_report_remark(report,
 			"events for which the condition '%s' was true while a dump was made, which "

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The events of tasks that enter or leave the control groups of --cgroups. */
 #include "perf/target.h"
-#include "run/parts/group_select.h"
 #include "run/input/needed_events.h"
 #include "run/parts.h"
+#include "run/parts/group_select.h"
 #include "run/run.h"
+#include "run/source/sources.h"
 #include "stream/procs.h"
 #include "stream/stream.h"
 

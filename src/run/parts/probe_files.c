@@ -7,6 +7,7 @@
 #include "event/usdt_files.h"
 #include "report/model/model.h"
 #include "run/parts.h"
+#include "run/parts/programs.h"
 #include "run/run.h"
 
 struct probe_file {

@@ -6,6 +6,7 @@
 #include "run/run.h"
 #include "run/source/actions.h"
 #include "run/source/inputs.h"
+#include "run/source/sources.h"
 #include "source/programs.h"
 
 enum { PID_MAX = 4 << 20 };

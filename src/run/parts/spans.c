@@ -12,8 +12,8 @@
 #include "base/option_struct.h"
 #include "report/model/model.h"
 #include "run/parts.h"
-#include "run/run.h"
 #include "run/parts/span_wakers.h"
+#include "run/run.h"
 #include "stats/weighted_stacks.h"
 
 enum { RECORD_MAX = 4096, MEBIBYTES_MAX = 64 /* of records, texts and stacks of wakers */ };

@@ -5,8 +5,14 @@
 
 #include "base/proc.h"
 #include "perf/target.h"
+#include "run/input/replay.h"
 #include "run/parts.h"
+#include "run/parts/switch_records.h"
+#include "run/record/recorder.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "run/source/sample_filter.h"
+#include "run/source/sources.h"
 #include "stream/stream.h"
 
 enum { UNKNOWN = -1, CPUS_SHOWN = 8, RECORDED_CPUS = 8192, TRUSTED = 1000 };
@@ -21,7 +27,7 @@ static const struct attar_field *pid_field(const struct attar_format *format, co
 /* Whether switches of all tasks are expected. */
 static bool is_whole(const struct attar_run *run)
 {
-	return run->replay || (!run->rings.overwritten &&
+	return run->replay || (!rings_of(run)->overwritten &&
 				      attar_target_kind_of(run->target) == ATTAR_TARGET_SYSTEM);
 }
 
@@ -51,8 +57,8 @@ static void switch_check_free(struct attar_run *run, void *self)
  */
 static bool can_make(const struct attar_run *run)
 {
-	return !run->replay && !run->sources.programs.events.requests.n && !run->records &&
-	       !run->sample_filter.is_on && proc_has_first_pids() &&
+	return !run->replay && !run->sources.programs.events.requests.n && !run_records(run) &&
+	       !sample_filter_is_on(run) && proc_has_first_pids() &&
 	       (run->select.is_on || run_watches_system(run));
 }
 

@@ -10,9 +10,13 @@
 #include "base/proc.h"
 #include "base/proc_tree.h"
 #include "perf/target.h"
+#include "run/counts/counts.h"
 #include "run/input/needed_events.h"
 #include "run/parts.h"
+#include "run/parts/group_select.h"
 #include "run/run.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
 #include "stream/procs.h"
 #include "stream/stream.h"
 
@@ -180,8 +184,8 @@ static void remark_on_foreign(const struct attar_run *run, struct attar_report *
 		spec = run->sources.list.at[i].spec;
 		found = foreign_of(spec);
 	}
-	for (size_t i = 0; i < run->counts.list.n && !found; i++) {
-		spec = run->counts.list.at[i].pub.spec;
+	for (size_t i = 0; i < counts_of(run)->list.n && !found; i++) {
+		spec = counts_of(run)->list.at[i].pub.spec;
 		found = foreign_of(spec);
 	}
 	if (found)
@@ -288,8 +292,7 @@ pid_t attar_run_command_pid(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);
 
-	if (run->emits_to)
-		run = run->emits_to;
+	run = run->select.emits_to ?: run;
 	return run->target && run->command.argv ? run->target->command.pid : 0;
 }
 
@@ -360,8 +363,8 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 {
 	CHECK_ARG_OR(run, "run", false);
 
-	if (run->emits_to && !run->select.has_own_tasks)
-		run = run->emits_to;
+	if (run->select.emits_to && !run->select.has_own_tasks)
+		run = run->select.emits_to;
 
 	bool some = run->select.pids.n || run->select.tids.n || run->select.groups.is_on ||
 		    (run->command.argv && !run->opts.all_cpus);

@@ -10,6 +10,9 @@ enum { SELECT_BITS = 64 };
 
 /* Tasks that are selected from the events of the whole system, or of a recording. */
 struct run_select {
+	pid_t own_pid; /* of this process: getpid(2) is a system call */
+	/* attar_run_emits(): it is the run of an emitter, whose events go there; NULL: it is not */
+	struct attar_run *emits_to;
 	bool is_on;            /* by the profiler: attar_run_select_tasks() was called */
 	bool by_emitter;       /* instead, by a profiler that is an event: see select_has() */
 	bool command_runs;     /* by_emitter: the exec of the command was seen */

@@ -4,7 +4,9 @@
 #include "attar/unwind.h"
 #include "base/parse.h"
 #include "perf/target.h"
+#include "run/input/replay.h"
 #include "run/parts.h"
+#include "run/rings.h"
 #include "run/run.h"
 #include "symbol/reader.h"
 #include "symbol/source.h"
@@ -103,7 +105,7 @@ static int user_stacks_prepare(struct attar_run *run, void *self)
 	symbols->show_inlined = run->opts.inline_functions;
 	symbols->show_lines = run->opts.lines;
 	r = read_method(stacks, run->opts.unwind);
-	run->rings.has_stacks = stacks->by_cfi;
+	rings_of(run)->has_stacks = stacks->by_cfi;
 	return r;
 }
 
@@ -211,7 +213,7 @@ static void remark_auto(const struct run_user_stacks *stacks,
 /* What finds callers without frame pointers, unless only events have stacks: attribute stack. */
 static const char *remedy(const struct attar_run *run)
 {
-	if (!options_find(&run->options, "unwind", NULL))
+	if (!options_find(options_of(run), "unwind", NULL))
 		return "";
 	return run->replay ? "; a recording with --call-graph=dwarf finds callers without them"
 			   : "; --call-graph dwarf finds callers without them";

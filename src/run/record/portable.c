@@ -7,6 +7,7 @@
 #include "base/proc.h"
 #include "perf/target.h"
 #include "perfdata/portable_names.h"
+#include "run/record/recorder.h"
 #include "run/run.h"
 #include "stream/stream.h"
 #include "symbol/kept_files.h"

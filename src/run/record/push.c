@@ -12,12 +12,15 @@
 #include "peer/symbol_list.h"
 #include "perf/counter.h"
 #include "perf/target.h"
-#include "run/parts.h"
+#include "run/input/late_ids.h"
 #include "run/input/recorded_events.h"
-#include "run/record/recorder.h"
+#include "run/parts.h"
 #include "run/record/push_modules.h"
+#include "run/record/recorder.h"
 #include "run/record/renewal.h"
 #include "run/run.h"
+#include "run/source/sources.h"
+#include "run/stop.h"
 #include "source/share.h"
 #include "stream/replay.h"
 #include "stream/stream.h"
@@ -265,7 +268,7 @@ static int push_begin(struct attar_run *run, void *self)
 static int wait_for_client(struct attar_run *run)
 {
 	struct pollfd fds[] = {{.fd = peer_sender_fd(push_of(run)->sender), .events = POLLIN},
-		{.fd = run->stop.fd, .events = POLLIN}};
+		{.fd = stop_of(run)->fd, .events = POLLIN}};
 	struct peer_sender_stats stats;
 	int r;
 
@@ -328,7 +331,7 @@ static int push_listen(struct attar_run *run, void *self)
 		r = stream_watch(run->stream, peer_sender_fd(push_of(run)->sender));
 	if (r == 0)
 		r = read_symbols(run);
-	if (r < 0 || !run->records)
+	if (r < 0 || !run_records(run))
 		return r;
 	log_note("events are pushed as soon as another attar pulls them from %s",
 		CLIP(push_of(run)->address));
@@ -543,7 +546,7 @@ static int push_end(struct attar_run *run, void *self)
 		if (r == 0 && writer_of(client))
 			r = put_losses(run, client);
 	end_writers(run);
-	r = peer_sender_finish(push_of(run)->sender, run->stop.seen ? -1 : run->stop.fd);
+	r = peer_sender_finish(push_of(run)->sender, stop_of(run)->seen ? -1 : stop_of(run)->fd);
 	push_of(run)->sent = calloc(1, sizeof(*push_of(run)->sent));
 	if (push_of(run)->sent)
 		peer_sender_get_stats(push_of(run)->sender, push_of(run)->sent);

@@ -10,14 +10,17 @@
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/target.h"
+#include "run/input/late_ids.h"
+#include "run/input/recorded_events.h"
 #include "run/parts.h"
 #include "run/parts/switch_records.h"
 #include "run/record/portable.h"
 #include "run/record/recorded_waits.h"
 #include "run/record/push.h"
-#include "run/input/recorded_events.h"
 #include "run/record/renewal.h"
 #include "run/run.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
 #include "stream/stream.h"
 
 /* What attar breakpoint needs of asm/perf_regs.h: the general registers and the flags. */
@@ -26,11 +29,6 @@ static const uint64_t STORE_REGISTERS = 0xff03ff;
 #else
 static const uint64_t STORE_REGISTERS = 0; /* it does not decode the instructions */
 #endif
-
-struct run_recorder *recorder_of(const struct attar_run *run)
-{
-	return run->parts.state[PART_RECORDER];
-}
 
 /* ---- events ---- */
 
@@ -140,7 +138,8 @@ static int recorder_complete(struct attar_run *run, void *self)
 {
 	const struct attar_run_record_opts *opts = &recorder_of(run)->opts;
 
-	if (!run->records || (!opts->switches && (opts->no_switches || !needs_switches(run))))
+	if (!recorder_of(run)->is_on ||
+		(!opts->switches && (opts->no_switches || !needs_switches(run))))
 		return 0;
 	return add_switches(run);
 }
@@ -164,8 +163,8 @@ int run_record(struct attar_run *run, const struct attar_run_record_opts *opts)
 	if (recorder->opts.rotate && !recorder->opts.max_bytes)
 		return attar_fail(-EINVAL, "--rotate requires --max-size, the size at which a new "
 					   "file begins" ATTAR_FIX "add --max-size");
-	run->records = true;
-	run->records_to_file = recorder->opts.path;
+	recorder_of(run)->is_on = true;
+	recorder_of(run)->to_file = recorder->opts.path;
 	recorder->left = UINT64_MAX;
 	/* They can concern other tasks. Who reads the recording knows whether it needs them. */
 	r = attar_run_keep_own(run);
@@ -186,7 +185,7 @@ int attar_run_get_recorded(const struct attar_run *run, struct attar_run_recorde
 	const struct run_recorder *recorder = recorder_of(run);
 	struct recording_writer_stats stats = recorder->stats;
 
-	if (!run->records)
+	if (!recorder_of(run)->is_on)
 		return 0;
 	if (recorder->writer)
 		recording_writer_get_stats(recorder->writer, &stats);
@@ -225,7 +224,7 @@ static int recorder_begin(struct attar_run *run, void *self)
 	};
 	int r;
 
-	if (!run->records || !recorder->opts.path)
+	if (!recorder_of(run)->is_on || !recorder->opts.path)
 		return 0;
 	r = recording_writer_open(&opts, &recorder->writer);
 	if (r == 0)
@@ -275,7 +274,7 @@ static bool recorder_has_all(const struct attar_run *run)
 {
 	const struct run_recorder *recorder = recorder_of(run);
 
-	return run->records && run->opts.count && !recorder->left;
+	return recorder_of(run)->is_on && run->opts.count && !recorder->left;
 }
 
 /* What the kernel has counted includes what was lost after the last sample. */
@@ -406,7 +405,7 @@ static int recorder_drain(struct attar_run *run, void *self)
 	bool any = false;
 	int r;
 
-	if (!run->records)
+	if (!recorder_of(run)->is_on)
 		return 0;
 	r = follow_cpus(stream);
 	if (recorder->is_full)
@@ -427,7 +426,7 @@ static int recorder_drain(struct attar_run *run, void *self)
 		r = push_round(run);
 	if (r >= 0)
 		r = any && recorder->writer ? end_round(run) : 0;
-	recorder->is_full = run->has_enough = r > 0;
+	recorder->is_full = run->clock.has_enough = r > 0;
 	stream->drained = r == 0 && stream->stopped;
 	recorder_count(run);
 	return r < 0 ? r : 1;

@@ -10,8 +10,11 @@
 #include "base/map.h"
 #include "perfdata/writer.h"
 #include "run/input/late_ids.h"
+#include "run/run.h"
 
 struct run_recorder {
+	bool is_on;       /* attar_run_record(): rings are copied instead of delivered */
+	bool to_file;     /* also to a file, not only to receivers */
 	size_t known_ids; /* of the stream, that the writer has */
 	struct late_ids ids;
 	uint64_t losses;                     /* LOST records so far */
@@ -24,8 +27,12 @@ struct run_recorder {
 	struct map lost;                     /* by event id: losses that earlier files have */
 };
 
-/* Of a run; only for the files that record or push. */
-struct run_recorder *recorder_of(const struct attar_run *run);
+PART_STATE(recorder_of, struct run_recorder, PART_RECORDER)
+
+static inline bool run_records(const struct attar_run *run)
+{
+	return recorder_of(run)->is_on;
+}
 
 /*
  * Gives the file and receivers the ids that events have got since the last call, such as those of a

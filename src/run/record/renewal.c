@@ -31,7 +31,7 @@ static int renewal_begin(struct attar_run *run, void *self)
 	struct run_renewal *renewal = self;
 	int r = 0;
 
-	if (!run->records && !push_is_wanted(run))
+	if (!run_records(run) && !push_is_wanted(run))
 		return 0;
 	renewal->follows = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
 	if (!renewal->follows || target->by_exec)

@@ -2,12 +2,20 @@
 #include "run/source/actions.h"
 
 #include "base/check_arg.h"
-#include "run/parts/emitters.h"
-#include "run/source/expressions.h"
 #include "run/intervals.h"
+#include "run/parts/emitters.h"
 #include "run/run.h"
+#include "run/source/expressions.h"
+#include "run/source/sample_filter.h"
+#include "run/source/sources.h"
 
 enum { TEXT_MAX = 1 << 16 };
+
+/* The line that exec= is printing. */
+static struct buf *unfinished_of(const struct attar_run *run)
+{
+	return run->parts.state[PART_ACTIONS];
+}
 
 attar_event_fn *source_fn(const struct source *s)
 {
@@ -46,7 +54,7 @@ int source_set_actions(struct attar_run *run, struct source *s)
 	if (r == 0)
 		r = parts_source(run, s);
 	if (s->use->actions.exec || s->use->actions.triggers || s->use->pushes ||
-		s->use->emission.emitter || s->use->actions.condition || run->sample_filter.is_on ||
+		s->use->emission.emitter || s->use->actions.condition || sample_filter_is_on(run) ||
 		run->select.by_emitter)
 		source_wrap(s);
 	return r;
@@ -95,7 +103,7 @@ static int add_line(
 /* Shows the lines that were printed; text after the last one waits for its end. */
 static int show_lines(struct attar_run *run, const struct attar_event *event)
 {
-	struct buf *unfinished = &run->unfinished;
+	struct buf *unfinished = unfinished_of(run);
 	const char *end;
 	size_t used = 0;
 	int r = 0;
@@ -131,16 +139,16 @@ static int evaluate(struct attar_run *run, struct source *s, const struct attar_
 	text = attar_run_printed(run, &n);
 	if (!n)
 		return 0;
-	if (run->unfinished.len + n <= TEXT_MAX)
-		buf_add(&run->unfinished, text, n);
+	if (unfinished_of(run)->len + n <= TEXT_MAX)
+		buf_add(unfinished_of(run), text, n);
 	return show_lines(run, ev);
 }
 
 int actions_end(struct attar_run *run)
 {
-	if (!run->unfinished.len || !attar_run_wants_lines(run))
+	if (!unfinished_of(run)->len || !attar_run_wants_lines(run))
 		return 0;
-	buf_char(&run->unfinished, '\n');
+	buf_char(unfinished_of(run), '\n');
 	return show_lines(run, NULL);
 }
 
@@ -211,10 +219,17 @@ int source_act(struct attar_run *run, void *self, const struct attar_event *even
 	struct attar_run *filtering = sample_filter_run(run, s);
 	int r;
 
-	if (!filtering->sample_filter.is_on)
+	if (!sample_filter_is_on(filtering))
 		return act_on_kept(run, self, s, event);
 	if (!sample_filter_keeps(filtering, s, event))
 		return leave_out(run);
 	r = sample_filter_drop_calls(filtering, &kept, &record);
 	return r < 0 ? r : act_on_kept(run, self, s, &kept);
 }
+
+static void actions_free(struct attar_run *run, void *self)
+{
+	buf_done(self);
+}
+
+const struct run_part part_actions = {.size = sizeof(struct buf), .free = actions_free};

@@ -3,10 +3,14 @@
 #include "base/check_arg.h"
 #include "event/kernel_filter.h"
 #include "event/sample_attr.h"
-#include "run/source/actions.h"
 #include "run/input/database.h"
-#include "run/source/expressions.h"
+#include "run/input/replay.h"
+#include "run/input/replay_names.h"
 #include "run/run.h"
+#include "run/source/actions.h"
+#include "run/source/expressions.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
 #include "source/modes.h"
 
 void run_stack_attr(const struct common_opts *o, bool stacks, const struct attar_event_spec *spec,

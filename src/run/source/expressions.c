@@ -8,11 +8,21 @@
 #include "event/kernel_filter.h"
 #include "expr/filter.h"
 #include "perfdata/running_kernel.h"
+#include "run/input/hosts.h"
+#include "run/input/replay.h"
+#include "run/input/replay_names.h"
 #include "run/run.h"
+#include "run/source/sources.h"
 #include "source/expr_names.h"
 #include "stream/stream.h"
 
 enum { PRINTED_MAX = 1 << 16 };
+
+/* What printf() has written, see attar_run_printed(). */
+static struct buf *printed_of(const struct attar_run *run)
+{
+	return run->parts.state[PART_EXPRESSIONS];
+}
 
 static size_t kernel_symbol(void *ctx, const struct attar_expr_record *record, uint64_t number,
 	char *ret_text, size_t max)
@@ -83,11 +93,11 @@ void run_trust_reads(struct attar_run *run, bool trusts)
 	run->notes.holds_memory |= trusts;
 }
 
-void expressions_done(struct attar_run *run)
+static void expressions_free(struct attar_run *run, void *self)
 {
 	if (run->notes.holds_memory)
 		proc_memory_release();
-	run->notes.holds_memory = false;
+	buf_done(self);
 }
 
 /*
@@ -150,10 +160,10 @@ static void take_output(void *ctx, const char *text, size_t n)
 {
 	struct attar_run *run = ctx;
 
-	run = run->reads_for ?: run;
+	run = hosts_of(run)->reads_for ?: run;
 
-	if (run->printed.len + n <= PRINTED_MAX)
-		buf_add(&run->printed, text, n);
+	if (printed_of(run)->len + n <= PRINTED_MAX)
+		buf_add(printed_of(run), text, n);
 }
 
 const char *attar_run_printed(struct attar_run *run, size_t *ret_len)
@@ -161,10 +171,10 @@ const char *attar_run_printed(struct attar_run *run, size_t *ret_len)
 	CHECK_ARG_OR(run, "run", "");
 	CHECK_ARG_OR(ret_len, "ret_len", "");
 
-	const char *text = buf_text(&run->printed);
+	const char *text = buf_text(printed_of(run));
 
-	*ret_len = run->printed.len;
-	run->printed.len = 0; /* the text stays */
+	*ret_len = printed_of(run)->len;
+	printed_of(run)->len = 0; /* the text stays */
 	return text;
 }
 
@@ -327,3 +337,5 @@ int run_count_filter(
 	}
 	return r;
 }
+
+const struct run_part part_expressions = {.size = sizeof(struct buf), .free = expressions_free};

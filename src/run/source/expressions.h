@@ -11,9 +11,6 @@ struct filter_choice;
 /* Adds the options of expressions of this run, which must outlive them. */
 void run_expr_opts(struct attar_run *run, struct attar_expr_opts *opts);
 
-/* Ends what run_trust_reads() began. */
-void expressions_done(struct attar_run *run);
-
 /*
  * Whether the expressions of all attributes of an event are valid for its fields, also those that
  * the profiler does not use. The fields of an event that no program has registered are unknown: 0.

@@ -9,6 +9,8 @@
 #include "base/suggest.h"
 #include "run/input/needed_events.h"
 #include "run/run.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
 
 /* Exceeds every record, so that its value is 0. */
 static const struct attar_field absent = {.offset = UINT16_MAX, .size = UINT16_MAX, .name = ""};
@@ -89,9 +91,9 @@ static int add_input(struct attar_run *run, const struct attar_input *input)
 
 	if (input->optional && !needed_event_exists(run, input->event))
 		return 0;
-	run->adding.input = input;
+	opening_of(run)->input = input;
 	r = attar_run_events(run, input->event, input->stacks, input->on_event);
-	run->adding.input = NULL;
+	opening_of(run)->input = NULL;
 	for (size_t i = first; r == 0 && i < run->sources.list.n; i++) {
 		struct source *s = &run->sources.list.at[i];
 

@@ -5,7 +5,14 @@
 #include "base/file_limit.h"
 #include "perf/counter.h"
 #include "perf/target.h"
+#include "run/counts/counts.h"
+#include "run/counts/exited.h"
+#include "run/counts/tasks.h"
+#include "run/parts/programs.h"
+#include "run/record/recorder.h"
+#include "run/rings.h"
 #include "run/run.h"
+#include "run/source/sources.h"
 #include "stream/stream.h"
 
 static int close_events(struct attar_run *run)
@@ -20,8 +27,8 @@ static int open_events(struct attar_run *run)
 {
 	int r;
 
-	run->opening.shown = base_now() + PROGRESS_NS;
-	run->sources.are_recorded = run->records;
+	opening_of(run)->shown = base_now() + PROGRESS_NS;
+	run->sources.are_recorded = run_records(run);
 	r = sources_open(&run->sources);
 	return r < 0 ? r : counts_open(run);
 }
@@ -81,13 +88,13 @@ static bool needs_data_mappings(const struct attar_run *run)
 		copies_stacks |=
 			s->counter && s->counter->attr.sample_type & PERF_SAMPLE_STACK_USER;
 	}
-	return run->records_to_file && copies_stacks;
+	return recorder_of(run)->to_file && copies_stacks;
 }
 
 static int open_stream(struct attar_run *run)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts),
-		.ring_bytes = rings_bytes(&run->rings),
+		.ring_bytes = rings_bytes(rings_of(run)),
 		.track = has_live_sources(run),
 		.keep_own = run->select.keeps_own || run->select.hides_own,
 		.lazy_maps = true};
@@ -96,7 +103,7 @@ static int open_stream(struct attar_run *run)
 
 	vec_each (&run->sources.list, s)
 		opts.lazy_maps &= !s->counter || has_no_addresses(s->counter);
-	vec_each (&run->counts.list, c)
+	vec_each (&counts_of(run)->list, c)
 		if (exited_threads_reported(run) && c->counter &&
 			vec_push(&counted, c->counter) < 0)
 			r = base_oom();

@@ -4,13 +4,17 @@
 #define RUN_SOURCE_OPEN_H
 
 #include "attar/run.h"
+#include "run/run.h"
 
 enum { PROGRESS_NS = 1000000000 }; /* between two lines of progress */
 
 struct run_opening {
 	bool by_profiler; /* inside the profiler's open() */
 	uint64_t shown;   /* ns, when the progress of opening events is shown next */
+	const struct attar_input *input; /* whose events are being added; NULL: none */
 };
+
+PART_STATE(opening_of, struct run_opening, PART_OPENING)
 
 /* Opens everything. To be called for each run of the command; closes what the last one opened. */
 int open_all(struct attar_run *run);
@@ -27,7 +31,7 @@ int run_opening(struct attar_run *run, size_t done);
 /* Returns -EINVAL from a public function that is not called from the profiler's open(). */
 #define CHECK_OPENING(run)                                                                         \
 	do {                                                                                       \
-		if (!(run)->opening.by_profiler)                                                   \
+		if (!opening_of(run)->by_profiler)                                                 \
 			return run_not_opening(__func__);                                          \
 	} while (0)
 int run_not_opening(const char *function);

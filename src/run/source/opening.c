@@ -2,7 +2,13 @@
 /* While the events of a run are opened: on which CPUs, how many files, and the progress. */
 #include "base/file_limit.h"
 #include "perf/target.h"
+#include "run/counts/counts.h"
+#include "run/counts/exited.h"
+#include "run/counts/tasks.h"
 #include "run/run.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
+#include "run/stop.h"
 
 enum { OPENING_NS = 100000000 }; /* between two lines of progress while events are opened */
 
@@ -27,13 +33,13 @@ size_t run_stream_files(const struct attar_run *run)
 static size_t count_later_files(const struct attar_run *run)
 {
 	if (exited_threads_reported(run))
-		return run_stream_files(run) + run->counts.list.n * run->target->tids.n;
+		return run_stream_files(run) + counts_of(run)->list.n * run->target->tids.n;
 	return run_stream_files(run) + task_watch_files(run);
 }
 
 int run_opening(struct attar_run *run, size_t done)
 {
-	size_t all = run->sources.list.n + run->counts.list.n;
+	size_t all = run->sources.list.n + counts_of(run)->list.n;
 	uint64_t now;
 
 	run->target->events = all;
@@ -46,9 +52,11 @@ int run_opening(struct attar_run *run, size_t done)
 	if (!run->hooks.opening)
 		return 0;
 	now = base_now();
-	if (now < run->opening.shown)
+	if (now < opening_of(run)->shown)
 		return 0;
 	run->hooks.opening(run->hooks.ctx, done, all);
-	run->opening.shown = now + OPENING_NS;
+	opening_of(run)->shown = now + OPENING_NS;
 	return 0;
 }
+
+const struct run_part part_opening = {.size = sizeof(struct run_opening)};

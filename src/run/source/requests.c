@@ -5,13 +5,22 @@
 
 #include "base/check_arg.h"
 #include "run/run.h"
+#include "run/source/open.h"
 
 enum { MARKER_MAX = 1024 };
+
+struct run_requests {
+	int report;           /* a report is requested; atomic */
+	const char *marker;   /* of that report, owned by the run; NULL: none */
+	bool expects_queries; /* see attar_run_query() */
+};
+
+PART_STATE(requests_of, struct run_requests, PART_REQUESTS)
 
 void attar_run_request_report(struct attar_run *run)
 {
 	if (run && is_own_process(run)) /* no error is set: see attar_run_stop() */
-		__atomic_store_n(&run->requests.report, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&requests_of(run)->report, 1, __ATOMIC_RELEASE);
 }
 
 int attar_run_mark(struct attar_run *run, const char *text)
@@ -22,22 +31,41 @@ int attar_run_mark(struct attar_run *run, const char *text)
 	char cut[MARKER_MAX + 1];
 
 	snprintf(cut, sizeof(cut), "%s", text);
-	run->requests.marker = intern_text(&run->texts, cut);
-	if (!run->requests.marker)
+	requests_of(run)->marker = intern_text(&run->texts, cut);
+	if (!requests_of(run)->marker)
 		return base_oom();
 	attar_run_request_report(run);
 	return 0;
 }
 
-bool requests_take(struct run_requests *requests)
+bool requests_take(struct attar_run *run)
 {
+	struct run_requests *requests = requests_of(run);
+
 	return unlikely(__atomic_load_n(&requests->report, __ATOMIC_RELAXED)) &&
 	       __atomic_exchange_n(&requests->report, 0, __ATOMIC_ACQUIRE);
 }
 
-void requests_mark(struct run_requests *requests, struct attar_report *report)
+void requests_mark(struct attar_run *run, struct attar_report *report)
 {
+	struct run_requests *requests = requests_of(run);
+
 	if (requests->marker)
 		attar_report_remark(report, "marker: %s", requests->marker);
 	requests->marker = NULL;
 }
+
+int run_expect_queries(struct attar_run *run)
+{
+	CHECK_OPENING(run);
+
+	requests_of(run)->expects_queries = true;
+	return 0;
+}
+
+bool run_expects_queries(const struct attar_run *run)
+{
+	return requests_of(run)->expects_queries;
+}
+
+const struct run_part part_requests = {.size = sizeof(struct run_requests)};

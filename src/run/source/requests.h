@@ -5,15 +5,10 @@
 
 #include "attar/run.h"
 
-struct run_requests {
-	int report;         /* a report is requested; atomic */
-	const char *marker; /* of that report, owned by the run; NULL: none */
-};
-
 /* Whether a report is requested; the request is then answered. */
-bool requests_take(struct run_requests *requests);
+bool requests_take(struct attar_run *run);
 
 /* Adds the marker of the request, if there is one, to the report. */
-void requests_mark(struct run_requests *requests, struct attar_report *report);
+void requests_mark(struct attar_run *run, struct attar_report *report);
 
 #endif

@@ -5,8 +5,28 @@
 
 #include "base/base.h"
 #include "perf/bpf_filter.h"
+#include "run/parts/emitters.h"
 #include "run/run.h"
+#include "run/source/sources.h"
 #include "source/modes.h"
+
+struct sample_filter {
+	bool is_on;
+	parse_ints excluded; /* processes */
+	unsigned flags;      /* bits of common_flags that count */
+	unsigned wanted;     /* their value */
+	unsigned host_modes; /* --exclude-host, --exclude-guest: samples in these, perf/modes.h */
+	/* of recordings; modes 0: all */
+	unsigned modes;      /* samples in these, of events other than tracepoints and probes */
+	unsigned call_modes; /* the parts of call chains in these */
+	bool drops_calls;    /* there are other parts */
+	bool no_user_calls;
+	VEC(uint64_t) calls; /* the call chain of the current sample */
+	const char *by_bpf;  /* the first option that only a BPF program can apply; NULL: none */
+	int bpf_fd;          /* of the program, once it is loaded; 0: it is not */
+};
+
+PART_STATE(sample_filter_of, struct sample_filter, PART_SAMPLE_FILTER)
 
 enum { PID_MAX = 4 << 20 };
 
@@ -22,6 +42,11 @@ static int add_flag(struct sample_filter *filter, const char *name, const char *
 	filter->flags |= bit;
 	filter->wanted |= *value == '1' ? bit : 0;
 	return 0;
+}
+
+bool sample_filter_is_on(const struct attar_run *run)
+{
+	return sample_filter_of(run)->is_on;
 }
 
 struct attar_run *sample_filter_run(struct attar_run *run, const struct source *s)
@@ -132,8 +157,8 @@ static int use_bpf(struct attar_run *run, bool load)
 		.running_max = UINT32_MAX, .irqs_disabled = -1, .need_resched = -1};
 	int r = read_bpf(&run->opts, &filter);
 
-	if (r == 0 && load && (r = bpf_filter_load(&filter, &run->sample_filter.bpf_fd)) < 0)
-		r = attar_context(r, "--%s", option_of_bpf(&run->sample_filter));
+	if (r == 0 && load && (r = bpf_filter_load(&filter, &sample_filter_of(run)->bpf_fd)) < 0)
+		r = attar_context(r, "--%s", option_of_bpf(sample_filter_of(run)));
 	vec_done(&filter.prios);
 	vec_done(&filter.policies);
 	return r;
@@ -155,7 +180,7 @@ static bool can_have_bpf(const struct source *s)
 
 int sample_filter_attach(struct attar_run *run, const struct source *s)
 {
-	struct sample_filter *filter = &run->sample_filter;
+	struct sample_filter *filter = sample_filter_of(run);
 	int r = 0;
 
 	if (!can_have_bpf(s) || (!filter->by_bpf && !filter->flags))
@@ -196,7 +221,7 @@ static void filter_hosts(struct sample_filter *filter, const struct common_opts 
 
 int sample_filter_open(struct attar_run *run)
 {
-	struct sample_filter *filter = &run->sample_filter;
+	struct sample_filter *filter = sample_filter_of(run);
 	const struct common_opts *o = &run->opts;
 	int r = use_bpf(run, false);
 
@@ -219,8 +244,10 @@ int sample_filter_open(struct attar_run *run)
 	return r;
 }
 
-void sample_filter_done(struct sample_filter *filter)
+static void sample_filter_free(struct attar_run *run, void *self)
 {
+	struct sample_filter *filter = self;
+
 	vec_done(&filter->excluded);
 	vec_done(&filter->calls);
 	if (filter->bpf_fd)
@@ -236,7 +263,7 @@ static const struct attar_field *flags_of(const struct source *s)
 
 int sample_filter_check(const struct attar_run *run, const struct source *s)
 {
-	const struct sample_filter *filter = &run->sample_filter;
+	const struct sample_filter *filter = sample_filter_of(run);
 	bool can = can_have_bpf(s) && !run->replay;
 	unsigned flags = can ? 0 : filter->flags;
 
@@ -294,7 +321,7 @@ static int copy_calls(struct sample_filter *filter, const struct attar_record *r
 int sample_filter_drop_calls(
 	struct attar_run *run, struct attar_event *event, struct attar_record *copy)
 {
-	struct sample_filter *filter = &run->sample_filter;
+	struct sample_filter *filter = sample_filter_of(run);
 	struct attar_sample *sample = &copy->sample;
 
 	if (!filter->drops_calls)
@@ -316,7 +343,7 @@ int sample_filter_drop_calls(
 bool sample_filter_keeps(
 	const struct attar_run *run, const struct source *s, const struct attar_event *event)
 {
-	const struct sample_filter *filter = &run->sample_filter;
+	const struct sample_filter *filter = sample_filter_of(run);
 	const struct attar_sample *sample = &event->record->sample;
 	uint64_t flags;
 
@@ -331,3 +358,12 @@ bool sample_filter_keeps(
 	flags = attar_field_u64(flags_of(s), sample->raw, sample->raw_size);
 	return (flags & filter->flags) == filter->wanted;
 }
+
+static int sample_filter_prepare(struct attar_run *run, void *self)
+{
+	return sample_filter_open(run);
+}
+
+const struct run_part part_sample_filter = {.size = sizeof(struct sample_filter),
+	.prepare = sample_filter_prepare,
+	.free = sample_filter_free};

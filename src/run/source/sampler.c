@@ -3,7 +3,11 @@
 #include "base/check_arg.h"
 #include "event/sample_attr.h"
 #include "perf/kernel.h"
+#include "run/input/replay.h"
+#include "run/input/replay_names.h"
 #include "run/run.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
 
 /* The kernel refuses frequencies above its limit with a bare EINVAL. */
 static int check_freq(const struct common_opts *o)

@@ -6,9 +6,15 @@
 #include "event/sample_attr.h"
 #include "perf/target.h"
 #include "run/parts.h"
+#include "run/parts/programs.h"
+#include "run/parts/user_stacks.h"
+#include "run/rings.h"
 #include "run/run.h"
 #include "run/source/actions.h"
 #include "run/source/expressions.h"
+#include "run/source/open.h"
+#include "run/source/sample_filter.h"
+#include "run/source/timer.h"
 #include "source/share.h"
 #include "stream/stream.h"
 
@@ -25,7 +31,7 @@ int run_add_source(struct attar_run *run, const char *name, const struct perf_ev
 	attar_event_fn *fn)
 {
 	const struct source_use use = {
-		.fn = fn, .input = run->adding.input, .all_cpus = run->select.adds_all_cpus};
+		.fn = fn, .input = opening_of(run)->input, .all_cpus = run->select.adds_all_cpus};
 	struct source s = {.name = strdup(name),
 		.attr = *attr,
 		.keeps_own = run->select.keeps_own,
@@ -33,7 +39,7 @@ int run_add_source(struct attar_run *run, const char *name, const struct perf_ev
 	int r = s.use ? parts_source(run, &s) : base_oom();
 
 	run->select.has_all_cpus |= use.all_cpus;
-	if (r == 0 && (run->sample_filter.is_on || s.use->pushes))
+	if (r == 0 && (sample_filter_is_on(run) || s.use->pushes))
 		source_wrap(&s);
 	if (r < 0) {
 		source_free(&run->sources, &s);
@@ -137,7 +143,7 @@ static int open_counter(void *ctx, struct source *s)
 		return r;
 	attr = s->attr;
 	attar_stream_attr(&attr, false);
-	attr.wakeup_watermark = run->rings.watermark;
+	attr.wakeup_watermark = rings_of(run)->watermark;
 	attr.enable_on_exec = run->target->by_exec;
 	r = parts_attr(run, s, &attr);
 	if (r < 0)
@@ -181,7 +187,7 @@ static int opening(void *ctx, size_t number)
 static bool is_plain(const struct attar_run *run, const struct source *s)
 {
 	return !s->use->timer && !s->use->host && !s->use->is_fallback_allowed &&
-	       !s->use->is_internal && !run->rings.overwritten;
+	       !s->use->is_internal && !rings_of(run)->overwritten;
 }
 
 static bool can_share(void *ctx, const struct source *a, const struct source *b)

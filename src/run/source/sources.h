@@ -50,16 +50,6 @@ struct source_use {
 	guest_vcpus vcpus;           /* of the guest that vm= names */
 };
 
-/* The latest event of a source that takes several at once. */
-struct latest_event {
-	uint32_t counter;
-	const struct attar_thread *thread; /* only compared */
-};
-
-struct run_adding {
-	const struct attar_input *input; /* whose events are being added; NULL: none */
-};
-
 /* What a source set does for a run. */
 extern const struct source_ops run_source_ops;
 

@@ -2,8 +2,11 @@
 #include "run/source/timer.h"
 
 #include "base/check_arg.h"
-#include "run/source/expressions.h"
+#include "run/input/replay.h"
 #include "run/run.h"
+#include "run/source/expressions.h"
+#include "run/source/open.h"
+#include "run/source/sources.h"
 #include "stream/stream.h"
 
 enum { MEMBERS_MAX = 256, CPUS_MAX = 1 << 16 };
