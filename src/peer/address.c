@@ -14,6 +14,7 @@
 #include <sys/un.h>
 
 #include "base/parse.h"
+#include "base/place.h"
 
 enum { WAITING = 8, TRIES_MS = 5000, TRY_MS = 50, PORT_MAX = 65535 };
 
@@ -238,7 +239,7 @@ static int remove_stale(const char *option, const struct address *a)
 	if (fd < 0)
 		return 0;
 	if (connect(fd, &to.any, len) < 0 && errno == ECONNREFUSED)
-		unlink(a->path);
+		place_unlink_path(a->path);
 	close(fd);
 	return 0;
 }

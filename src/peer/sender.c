@@ -899,7 +899,7 @@ struct sender *peer_sender_free(struct sender *s)
 	if (s->listener >= 0)
 		close(s->listener);
 	if (s->listener >= 0 && s->address.kind == ADDRESS_UNIX)
-		unlink(s->address.path);
+		place_unlink_path(s->address.path);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	tls_keys_free(s->keys);

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from adversary import UID, directory
 from command import ATTAR, run, wait_until, workload, write_secret
 from test_push import DATA, HELLO, START, free_port, frame, listens
 
@@ -281,3 +282,31 @@ def test_refused_connections_cost_little(push, hammer, tmp_path, tls):
     done = pull(port, '-N', '1', *key)
     assert done.returncode == 0, done.stderr
     assert share < 0.05
+
+
+# Exchanges the two names all the time, and leaves sockets without a listener in the first one.
+EXCHANGE = '''
+import ctypes, os, socket, sys
+libc = ctypes.CDLL(None)
+folder, link, name = sys.argv[1:]
+print(flush=True)
+while True:
+    try:
+        socket.socket(socket.AF_UNIX).bind(f'{folder}/{name}')
+    except OSError:
+        pass
+    for _ in range(101):
+        libc.renameat2(-100, folder.encode(), -100, link.encode(), 2)
+'''
+
+
+def test_no_file_of_root_is_removed_as_a_socket(tmp_path, secret, nobody):
+    """The other user exchanges the directory of the socket with a link to one of root."""
+    folder = directory(tmp_path / 'theirs', 0o777, UID)
+    nobody.run('mkdir', folder / 'x')
+    nobody.run('ln', '-s', secret.parent, folder / 'y')
+    nobody.python(EXCHANGE, folder / 'x', folder / 'y', 'secret')
+    for _ in range(25):
+        run('top', '-q', '-e', 'context-switches', '-d', '20ms', '--push',
+            f'unix:{folder}/x/secret')
+        assert secret.exists()
