@@ -72,6 +72,10 @@ def test_keys_are_separate(tmp_path):
     assert tree(found) == [(0, 'a', 2), (1, 'b', 1)]
     found = of_script(tmp_path, text, 'nested-trace', *EVENTS, '-k', 'id', '--perins')
     assert tree(found) == [(0, '1', None), (1, 'a', 1), (2, 'b', 1), (0, '2', None), (1, 'a', 1)]
+    for expression, names in (('printf("<%d>",key)', ['<1>', '<2>']), ('key*10', ['10', '20'])):
+        events = [word.replace('a_entry//', f'a_entry//printkey={expression}/') for word in EVENTS]
+        found = of_script(tmp_path, text, 'nested-trace', *events, '-k', 'id', '--perins')
+        assert [r[1] for r in tree(found) if r[0] == 0] == names
     found = of_script(tmp_path, text, 'nested-trace', *EVENTS, '-p', '7', '--perins')
     assert [r[1] for r in tree(found) if r[0] == 0] == ['w (7)', 'v (8)']
 

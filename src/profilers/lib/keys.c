@@ -86,24 +86,31 @@ void keys_add_printed_column(struct attar_section *table, const struct attar_eve
 	attar_section_column(table, is_named ? name : "key", ATTAR_UNIT_TEXT);
 }
 
-void keys_add_printed(struct attar_run *run, struct attar_section *table, struct attar_expr *print,
-	uint64_t number)
+void keys_print(
+	struct attar_run *run, struct attar_expr *print, uint64_t number, char *text, size_t size)
 {
 	struct attar_expr_value key = {.number = number}, value;
 	struct attar_expr_record record = {.variables = &key};
 	const char *printed;
-	char text[32];
 	size_t n;
 
 	attar_expr_eval(print, &record, &value);
 	printed = attar_run_printed(run, &n);
-	snprintf(text, sizeof(text), "%lld", (long long)value.number);
 	if (n)
-		keys_add_text(table, printed, n);
+		snprintf(text, size, "%.*s", (int)n, printed);
 	else if (value.bytes)
-		keys_add_text(table, value.bytes, value.len);
+		snprintf(text, size, "%.*s", (int)value.len, value.bytes);
 	else
-		attar_cell_text(table, text);
+		snprintf(text, size, "%lld", (long long)value.number);
+}
+
+void keys_add_printed(struct attar_run *run, struct attar_section *table, struct attar_expr *print,
+	uint64_t number)
+{
+	char text[TEXT_BYTES];
+
+	keys_print(run, print, number, text, sizeof(text));
+	attar_cell_text(table, text);
 }
 
 void keys_add_cells(

@@ -40,7 +40,11 @@ void keys_add_cells(
 /* Adds the column of printkey= of an event, which has the heading of printkey=, or "key". */
 void keys_add_printed_column(struct attar_section *table, const struct attar_event_spec *spec);
 
-/* Adds the value of printkey= for a key, or what its printf() wrote. */
+/* The value of printkey= for a key, or what its printf() wrote; cut to size bytes. */
+void keys_print(
+	struct attar_run *run, struct attar_expr *print, uint64_t number, char *text, size_t size);
+
+/* Adds the same as a cell. */
 void keys_add_printed(struct attar_run *run, struct attar_section *table, struct attar_expr *print,
 	uint64_t number);
 

@@ -58,6 +58,8 @@ static int nested_trace_learn(struct attar_run *run, void *self, uint32_t source
 		attar_error_clear(); /* it is assigned by its thread */
 		r = 0;
 	}
+	if (r == 0 && !t->printkey && !accompanies(spec))
+		r = keys_compile(run, source, "printkey", NULL, 0, &t->printkey);
 	t->has_keys |= e->key != NULL;
 	t->has_keyless |= !e->key && accompanies(spec);
 	return r;
@@ -551,6 +553,7 @@ static void nested_trace_close(void *self)
 	attar_keytable_free(t->open);
 	attar_keytable_free(t->newest);
 	attar_keytable_free(t->nodes);
+	attar_expr_free(t->printkey);
 	heatmap_free(t->heatmap);
 }
 
@@ -564,7 +567,8 @@ static void nested_trace_defaults(void *self)
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, texts, 'e', "event", "ENTRY,EXIT",
 		"the entry and the exit of a function; repeat it for each function; profilers and "
-		"events with untraced are shown within calls; attributes: key, untraced, alias",
+		"events with untraced are shown within calls; attributes: key, printkey, "
+		"untraced, alias",
 		.complete = "event"),
 	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
 		"calls with the same value can be nested (default: by thread with -p, -t "

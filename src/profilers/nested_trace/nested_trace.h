@@ -71,6 +71,7 @@ struct nested_trace {
 	struct attar_keytable *open, *nodes;
 	struct attar_keytable *newest; /* the key of the newest call, by thread */
 	bool has_keys;                 /* any event has a key that is an expression */
+	struct attar_expr *printkey;   /* of --perins; NULL: keys are shown as they are */
 	bool has_keyless;              /* an event that accompanies calls has none */
 	uint64_t n_keys;
 	uint32_t n_nodes;

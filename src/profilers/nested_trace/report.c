@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/keys.h"
 #include "nested_trace/nested_trace.h"
 
 void nested_trace_indent(char text[NESTED_TEXT_BYTES], uint32_t depth, const char *name)
@@ -34,6 +35,21 @@ static void get_key(const struct attar_keyrow *row, struct nested_node_key *ret_
 	memcpy(ret_key, row->key, sizeof(*ret_key));
 }
 
+static bool is_number(const struct attar_expr *key)
+{
+	return key && attar_expr_columns(key) == 1 &&
+	       attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER;
+}
+
+static void print_key(const struct listing *l, const struct attar_expr *key,
+	const struct attar_keyrow *row, char text[NAME_BYTES * 2])
+{
+	struct attar_expr_value value;
+
+	attar_expr_key_value(key, row->key, row->key_size, 0, &value);
+	keys_print(l->run, l->t->printkey, value.number, text, NAME_BYTES * 2);
+}
+
 static void name_of(
 	const struct listing *l, const struct nested_node_key *key, char text[NAME_BYTES * 2])
 {
@@ -51,7 +67,9 @@ static void name_of(
 
 		if (open->number != key->root)
 			continue;
-		if (e->key)
+		if (l->t->printkey && is_number(e->key))
+			print_key(l, e->key, row, text);
+		else if (e->key)
 			attar_expr_key_format(
 				e->key, row->key, row->key_size, text, NAME_BYTES * 2);
 		else if (l->t->by_thread)
