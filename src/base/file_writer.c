@@ -178,7 +178,7 @@ static void *work(void *arg)
 
 /* ---- the caller ---- */
 
-/* Signals are those of the calling thread. */
+/* The signals of the calling thread. */
 static void file_writer_start(struct file_writer *w)
 {
 	sigset_t all, former;

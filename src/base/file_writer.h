@@ -4,7 +4,7 @@
  * reading its rings. Bytes that have not been written wait up to a limit; beyond it, adding waits.
  *
  *	w = file_writer_new(fd, limit);
- *	file_writer_add(w, bytes, n);   an error is that of an earlier write
+ *	file_writer_add(w, bytes, n);   an error may be of an earlier write
  *	file_writer_push(w);            the thread writes what was added
  *	file_writer_then(w, step, ctx); in the thread, when that is written
  *	file_writer_wait(w);            until all is written

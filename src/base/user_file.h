@@ -43,7 +43,7 @@ struct user_rights {
 
 struct user_rights user_rights_begin(void);
 
-/* The same also if the capabilities are not those of the program's file. */
+/* The same also if the capabilities are not the capabilities of the program's file. */
 struct user_rights user_rights_drop(void);
 void user_rights_end(struct user_rights *rights);
 #define USER_RIGHTS                                                                                \

@@ -135,7 +135,7 @@ int command_run(const struct command *c, int argc, char **argv)
 
 /* ---- unknown names ---- */
 
-/* Commands of perf and bcc whose names are not similar to those of attar. */
+/* Commands of perf and bcc whose names are not similar to names of attar. */
 static const struct {
 	const char *name, *ours;
 } elsewhere[] = {

@@ -237,7 +237,7 @@ static int print_event_help(struct session *s, const char *events, int argc, cha
 	return print_buf(&b);
 }
 
-/* Whether several --pull are those of attar fleet. */
+/* Whether several --pull make a command of attar fleet. */
 static bool merges_hosts(const struct attar_profiler *profiler)
 {
 	return profiler->uses & (ATTAR_USES_RINGS | ATTAR_USES_INPUT) &&

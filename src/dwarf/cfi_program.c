@@ -53,7 +53,7 @@ struct program {
 	int depth;
 	uint64_t vaddr, end; /* of the current row; of the function */
 	int64_t to_offset;   /* added to an address gives the file offset */
-	uint64_t wanted;     /* rows before that of this address are left out */
+	uint64_t wanted;     /* rows before the row of this address are left out */
 	bool one, done;      /* only one row is wanted; it was added */
 	bool bad;
 	struct state remembered[REMEMBERED_MAX]; /* the first `depth`; others are not set */

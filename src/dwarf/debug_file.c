@@ -232,7 +232,7 @@ static const uint8_t *in_memory(
 	return NULL;
 }
 
-/* Memory for n bytes: that of the last time, unless it is much. */
+/* Memory for n bytes: the memory of the last time, unless it is much. */
 static int reserve_lent(struct debug_section *section, uint64_t n)
 {
 	section->lent.n = 0;

@@ -42,7 +42,7 @@ struct debug_info_options {
 struct debug_frame {
 	const char *function;  /* linkage name, else the name in the source; NULL: unknown */
 	const char *file;      /* path; NULL: unknown */
-	uint32_t line, column; /* 0: unknown. Of a caller: those of the inlined call */
+	uint32_t line, column; /* 0: unknown. Of a caller: of the inlined call */
 	bool inlined;          /* into the next frame */
 };
 

@@ -54,7 +54,7 @@ static inline uint64_t debug_reader_offset(const struct debug_reader *reader)
 bool debug_value_take(const struct debug_unit *unit, struct debug_reader *reader,
 	const struct form *form, int64_t implicit, struct debug_value *ret_value);
 
-/* Reads the root entry, once. abbrevs are those of the unit. */
+/* Reads the root entry, once. abbrevs belong to the unit. */
 int debug_unit_root(struct debug_unit *unit, const struct abbrevs *abbrevs);
 
 /* The address of a value of class DEBUG_ADDRESS or DEBUG_ADDRESS_INDEX. */

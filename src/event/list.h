@@ -71,7 +71,7 @@ struct parser {
 	unsigned item;
 	const char *event;    /* start of the current event */
 	size_t first;         /* its first spec */
-	struct letters early; /* those of a probe before its filter and attributes */
+	struct letters early; /* of a probe, before its filter and attributes */
 	const char *wrong;    /* the position of the last error; NULL: none */
 };
 

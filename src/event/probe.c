@@ -235,7 +235,7 @@ int probe_find_file(const char *name, char **ret_path)
 	return r;
 }
 
-/* Once: another user may put another file at the path, where the offset is that of other code. */
+/* Once: another user may put another file at the path, where other code is at the offset. */
 static int open_file(struct parser *parser, const char *at, struct probe *probe)
 {
 	int fd = user_file_open_handle(probe->file);
@@ -531,7 +531,7 @@ static int add(struct parser *parser, const struct probe *probe, const char *end
 	return spec->name ? 0 : base_oom();
 }
 
-/* Finds what is probed, unless the event is that of a recording. */
+/* Finds what is probed, unless the event is of a recording. */
 static int create(struct parser *parser, const char *at, struct probe *probe, const char *end)
 {
 	int r = 0;

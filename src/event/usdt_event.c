@@ -333,7 +333,7 @@ static int add_parts(struct parser *parser, const struct usdt_request *request, 
 
 	modifier_take_early(parser);
 	r = parts_parse(parser, true, &parts);
-	if (r == 0) /* recorded_probe_parse() finds those of a recording */
+	if (r == 0) /* recorded_probe_parse() finds events of a recording */
 		r = parser->catalog->tracefs.recorded ? probe_not_recorded(parser)
 						      : find_and_add(parser, request, end);
 	return r == 0 ? parts_apply(parser, &parts) : r;

@@ -27,7 +27,7 @@ struct request {
 	char *provider, *name; /* patterns */
 	char *path;            /* real */
 	const char *address;   /* NULL: the locations in the notes */
-	struct buf fetch;      /* of ARGUMENTS; empty: those of the notes */
+	struct buf fetch;      /* of ARGUMENTS; empty: arguments of the notes */
 	attar_usdt_added_fn *fn;
 	void *ctx;
 };

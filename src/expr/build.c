@@ -293,7 +293,7 @@ static bool leaves_32_bits(const struct expr_parser *p, int32_t count)
 	return n->op == EXPR_NUMBER && n->number >= 32 && n->number < 64;
 }
 
-/* Derives the types of an operator from those of its operands. Returns false if they do not fit. */
+/* Derives the types of an operator from its operands. Returns false if they do not fit. */
 static bool check_types(struct expr_parser *p, struct expr_node *node)
 {
 	struct expr_type a = node_at(p, node->a)->type, b = node_at(p, node->b)->type;

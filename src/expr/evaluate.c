@@ -166,7 +166,7 @@ static uint64_t shift(struct expr_run *run, const struct expr_node *node)
 	return node->type.is_signed ? (uint64_t)((int64_t)a >> by) : a >> by;
 }
 
-/* The lowest bits of the result depend on those of the operands only. */
+/* The lowest bits of the result depend on the lowest bits of the operands only. */
 static inline uint64_t arithmetic(struct expr_run *run, const struct expr_node *node)
 {
 	uint64_t a = left(run, node), b = right(run, node);

@@ -483,7 +483,7 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 	return 0;
 }
 
-/* The name that the kernel compares. That of an idle task has its CPU, other tools omit it. */
+/* The name that the kernel compares. An idle task's has its CPU, other tools omit it. */
 static void name_task(const struct filter *filter, const struct attar_expr_record *record,
 	char idle[static IDLE_MAX], struct attar_expr_value *ret_comm)
 {

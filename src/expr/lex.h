@@ -39,7 +39,7 @@ bool lex_character(const char **p, char *ret_character);
 /* String constants of C, joined: "a" "b\n". Appends them to the text. */
 bool lex_string(const char **p, struct buf *ret_text);
 
-/* A 64-bit number with a sign, such as -5, 0x1f or 017; errors are those of strtoull(3). */
+/* A 64-bit number with a sign, such as -5, 0x1f or 017; errors are as of strtoull(3). */
 bool lex_signed(const char **p, int64_t *ret_number);
 
 /* Whether the integer that begins here has more than 64 bits. Skips nothing. */

@@ -54,7 +54,7 @@ struct expr_parser {
 /* Parses an expression and returns the number of its node, or -1. */
 int32_t expr_parse(struct expr_parser *p);
 
-/* Parses expressions separated by ',' operators; the value is that of the last. */
+/* Parses expressions separated by ',' operators; the value is the value of the last. */
 int32_t expr_parse_sequence(struct expr_parser *p);
 
 /* Parses an operand with its prefix operators. */

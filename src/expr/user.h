@@ -7,7 +7,7 @@
 #include "expr/build.h"
 #include "expr/print.h"
 
-/* Bytes of data that an expression can change: those of the largest record. */
+/* Bytes of data that an expression can change: as many as the largest record has. */
 enum { USER_COPY_MAX = 65536 };
 
 struct user_column {
@@ -39,7 +39,7 @@ bool user_operand(struct expr_parser *p, int32_t *ret_node);
 struct suggest;
 void user_suggest(const struct attar_expr *e, struct suggest *s);
 
-/* Starts an evaluation, and ends it by adding its faults to those of the expression. */
+/* Starts an evaluation, and ends it by adding its faults to the faults of the expression. */
 static inline struct expr_run user_begin(
 	struct attar_expr *e, const struct attar_expr_record *record)
 {

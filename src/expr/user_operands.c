@@ -37,7 +37,7 @@ static int32_t add_variable(struct expr_parser *p, size_t i)
 	return expr_add_formatted(p, node);
 }
 
-/* The characters of text are signed, even if those of the kernel are not. */
+/* The characters of text are signed, even if characters of the kernel are not. */
 static int32_t add_field(struct expr_parser *p, const struct attar_field *field)
 {
 	struct attar_field copy = *field;

@@ -24,7 +24,7 @@ void cgroup_hierarchy_done(struct cgroup_hierarchy *hierarchy);
 /* The path of a group, as in /proc/PID/cgroup. name: relative to the mount point, or "/". */
 void cgroup_path(const struct cgroup_hierarchy *hierarchy, const char *name, struct buf *path);
 
-/* Whether a path is the group's, or that of a group below it. */
+/* Whether a path names the group, or a group below it. */
 bool cgroup_contains(const char *group, const char *path, size_t length);
 
 /*

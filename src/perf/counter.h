@@ -114,7 +114,7 @@ int counters_open_instances(
 int counters_open_range(struct attar_counter *const *c, size_t n, struct attar_target *t,
 	size_t first, size_t end, unsigned flags);
 
-/* Closes those of the first n fds that are of this thread. */
+/* Closes each of the first n fds that is of this thread. */
 void counter_close_fds(struct attar_counter *c, pid_t tid, size_t n);
 
 /* An instance of a target of CPUs or (cgroup is an index) control groups. */

@@ -140,7 +140,7 @@ static ssize_t read_online(char *text, size_t max)
 	return n;
 }
 
-/* 1: the list of online CPUs is that of the last look; 0: it is another one, or unknown. */
+/* 1: the list of online CPUs is as in the last look; 0: it is another one, or unknown. */
 static int look_at_online(struct hotplug *h, parse_ints *ret_online)
 {
 	struct buf *before = &h->online_text;

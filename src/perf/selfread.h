@@ -9,7 +9,7 @@
 
 #include "perf/counter.h"
 
-/* CPU instructions. index is that of the page, minus one. */
+/* CPU instructions. index is the index of the page, minus one. */
 struct selfread_cpu {
 	uint64_t (*pmc)(uint32_t index);
 	uint64_t (*clock)(void);

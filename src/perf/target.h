@@ -50,7 +50,7 @@ struct attar_target {
 	 * already open, and files that the run opens after them. 0: unknown.
 	 */
 	size_t events, events_open, files_later;
-	bool data_mappings; /* side-band records include those of mappings of data */
+	bool data_mappings; /* side-band records include mappings of data */
 };
 
 /*

@@ -23,7 +23,7 @@ struct place {
 	const char *text; /* as written */
 	uint64_t address;
 	unsigned len, access; /* bytes; HW_BREAKPOINT_R ... */
-	bool is_mapped;       /* that of a symbol, or a process was seen that has mapped it */
+	bool is_mapped;       /* of a symbol, or a process was seen that has mapped it */
 	struct attar_expr *filter;
 	uint64_t hits, recent, skipped;
 };
@@ -449,7 +449,7 @@ static int add_source(struct attar_run *run, struct breakpoint *b, uint32_t i)
 	return r < 0 ? r : add_filter(run, b, i);
 }
 
-/* The mappings of processes: those of data, too. */
+/* The mappings of processes, also mappings of data. */
 static int add_mappings(struct attar_run *run)
 {
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,

@@ -46,7 +46,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 {
 	struct event_care *c = self;
 	struct key key = {.cpu = ev->cpu};
-	uint64_t time = ev->record->time; /* that of a late event is later in ev */
+	uint64_t time = ev->record->time; /* ev has a later time for a late event */
 	struct attar_keyrow *row;
 	struct event *e;
 	int r = by_source_get(&c->events, run, self, ev->counter, &e);

@@ -65,7 +65,7 @@ static int on_exit_group(struct attar_run *run, void *self, const struct attar_e
 	return 0;
 }
 
-/* Ends a thread. The status of a process without another cause is that of its last thread. */
+/* Ends a thread. A process without another cause has the status of its last thread. */
 static int on_exit_thread(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct exitsnoop *s = self;

@@ -18,7 +18,7 @@ enum { PEBS_PERIOD = 1000, IBS_PERIOD = 100000, IBS_UNIT = 16 };
 
 struct key {
 	uint64_t data_src;
-	struct keys_thread instance; /* its number can be that of a CPU; -1: all */
+	struct keys_thread instance; /* its number can be a CPU; -1: all */
 };
 
 struct ldlat {

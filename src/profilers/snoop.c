@@ -25,7 +25,7 @@ enum {
 	VALUE_BYTES = ATTAR_EXPR_TEXT_MAX + 2, /* of a key of one value */
 	OPEN_MAX = 8192,
 	OWNERS_MAX = 1 << 16,
-	RAW_MAX = 256, /* bytes of the record of a start; those of system calls have 64 */
+	RAW_MAX = 256, /* bytes of the record of a start; records of system calls have 64 */
 	READ_MS = 50,  /* how soon events are read, if it matters */
 };
 

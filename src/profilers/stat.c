@@ -60,7 +60,7 @@ static int choose_key(struct attar_run *run, struct stat *s)
 	return attar_run_count_by(run, s->by);
 }
 
-/* Lines are reports of short intervals; those of --interval are the sums of lines. */
+/* Lines are reports of short intervals; reports of --interval are sums of lines. */
 static int use_period(struct attar_run *run, struct stat *s)
 {
 	if (s->repeat)
@@ -74,7 +74,7 @@ static int use_period(struct attar_run *run, struct stat *s)
 	return run_set_interval(run, s->period);
 }
 
-/* What a row of sums is for; the name is that of a thread. */
+/* What a row of sums is for; the name is the name of a thread. */
 struct sum_key {
 	int64_t number, tid;
 };

@@ -58,7 +58,7 @@ struct top {
 	struct column columns[COLUMNS_MAX];
 	size_t n_columns, columns_max;
 	size_t rank;      /* the column that rows are sorted by */
-	bool has_by;      /* rank is that of a top-by */
+	bool has_by;      /* rank is given by a top-by */
 	uint32_t n_ready; /* sources with their final numbers; 0: no event was delivered */
 	bool has_names;   /* rows have a name besides their key */
 	bool has_limits;  /* a sum of the report's rows is at the limit of 64 bits */
@@ -151,7 +151,7 @@ static int add_columns(struct attar_run *run, struct top *top, uint32_t source)
 	return r;
 }
 
-/* That of a pattern of programs' events has no events itself. */
+/* A source of a pattern of programs' events has no events itself. */
 static bool is_replaced(const struct top *top, size_t i)
 {
 	const char *pattern = top->columns[i].user_event;
@@ -288,7 +288,7 @@ static void drop_refused(struct attar_run *run, struct top *top)
 
 /* ---- counting ---- */
 
-/* The name for the row: comm=, or that of the thread. */
+/* The name for the row: comm=, or the name of the thread. */
 static void set_name(struct label *label, const struct event *e, const struct attar_event *ev,
 	const struct attar_expr_record *record)
 {

@@ -60,7 +60,7 @@ static void columns_of_user(struct attar_section *lines)
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 
-/* The fields of a tracepoint as the kernel prints them, or those of the sample for other events. */
+/* The fields of a tracepoint as the kernel prints them, or of the sample for other events. */
 static void add_fields(struct attar_run *run, struct attar_section *lines,
 	const struct attar_event_spec *spec, const struct attar_event *ev)
 {

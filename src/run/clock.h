@@ -43,7 +43,7 @@ struct attar_report *clock_new_report(const struct attar_run *run);
 
 /*
  * Converts a time of the run's clock to ns since 1970, regardless of the clock that the options
- * select. If a recording has no date, the time is that of its clock.
+ * select. If a recording has no date, the time is by its clock.
  */
 uint64_t run_wall_time(const struct attar_run *run, uint64_t time);
 

@@ -103,7 +103,7 @@ static int deliver_internal(struct attar_run *run, const struct source *s, struc
 
 /*
  * Marks the sources whose samples need nothing but deliver_direct() in this round. False: there can
- * be none, as the numbers of events are not those of sources.
+ * be none, as the numbers of events are not numbers of sources.
  */
 static bool mark_direct_sources(struct attar_run *run)
 {

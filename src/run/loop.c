@@ -244,7 +244,7 @@ static int loop_finish(struct attar_run *run)
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
 	if (r == 0)
-		r = lines_show(run); /* those of ended() */
+		r = lines_show(run); /* lines that ended() has added */
 	if (r == 0)
 		r = result_files_finish(run);
 	return r;

@@ -80,7 +80,7 @@ static const char *hex_text(struct functions *f, const uint8_t *bytes, size_t n)
 	return n ? intern_text(&f->texts, text) : NULL;
 }
 
-/* NULL if the names of kernel functions are not those of the running kernel. */
+/* NULL if the names of kernel functions are of another kernel than the running one. */
 static const char *kernel_build_id(struct functions *f)
 {
 	uint8_t id[ELF_MAX_BUILD_ID];
@@ -115,7 +115,7 @@ static const char *build_id_of(
 	return n ? hex_text(f, id, n) : NULL;
 }
 
-/* The number of the function of a symbol, which may be that of all locations without one. */
+/* The number of the function of a symbol, which may be the number for all locations without one. */
 static int enter_symbol(
 	struct functions *f, attar_location location, const struct attar_symbol *sym, bool named)
 {

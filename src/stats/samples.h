@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Weights by task and stack. Tables of intervals can be merged into that of the run.
+ * Weights by task and stack. Tables of intervals can be merged into the table of the run.
  *
  * Bounds; beyond them every sample is still counted:
  * - TASKS_THREADS tasks are single threads; further threads share a task with others of the same

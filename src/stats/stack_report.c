@@ -268,7 +268,7 @@ static struct row *row_of(struct rows *rows, const char *comm, uint32_t function
 	return &rows->all.at[rows->all.n - 1];
 }
 
-/* Code of a JIT compiler without perf map and jitdump, whose path would be that of the DSO. */
+/* Code of a JIT compiler without perf map and jitdump, whose path would be the path of the DSO. */
 static bool is_unmapped(const struct function *fn)
 {
 	return !fn->named && fn->kind == ATTAR_DSO_IS_JIT && fn->dso[0] != '/';
@@ -397,7 +397,7 @@ static void write_table(struct stack_report *sr, struct rows *rows, struct attar
 	}
 }
 
-/* The weight that is not shown, and that of tasks without a name of their own. */
+/* The weight that is not shown, and the weight of tasks without a name of their own. */
 static void add_up(struct stack_report *sr)
 {
 	sr->idle = sr->others = 0;
@@ -580,7 +580,7 @@ static void add_line(
 		buf_printf(line, " at %s:%u", frame->file, frame->line);
 }
 
-/* A row for each function that was inlined, before that of the function that they are in. */
+/* A row for each function that was inlined, before the row of the function that they are in. */
 static void add_inlined(struct attar_section *section, const struct attar_symbols *symbols,
 	const struct attar_frame *frames, int n)
 {

@@ -31,7 +31,7 @@ static bool crc_fits(const struct byte_source *source, uint32_t crc)
 	return source->size <= MAX_CRC && crc32_of(source, &sum) == 0 && sum == crc;
 }
 
-/* Why the file is not that of the binary; NULL: it is. */
+/* Why the file does not belong to the binary; NULL: it does. */
 static const char *misfit(const struct identity *wanted, const struct byte_source *source)
 {
 	uint8_t id[ELF_MAX_BUILD_ID];

@@ -69,7 +69,7 @@ enum dso_shared { DSO_SHARED_CFI, DSO_SHARED_SYMBOLS };
 struct dso_origin {
 	bool has_owner, has_place;
 	uid_t owner;     /* of the inode that was opened */
-	pid_t pid;       /* has another root directory or mount namespace; 0: that of attar */
+	pid_t pid;       /* has another root directory or mount namespace; 0: no, as attar */
 	uint64_t ns_ino; /* mount namespace of pid, whose number may be that of another by now */
 };
 

@@ -33,7 +33,7 @@ void dso_read_all(struct dso *dso);
  */
 void dso_load_cfi(struct dso *dso, int fd, struct dsos *dsos);
 
-/* What to subtract from addresses of a binary to get those of its debug file. */
+/* What to subtract from addresses of a binary to get addresses of its debug file. */
 uint64_t dso_bias(const struct elf *elf, const struct elf *debug);
 
 /*

@@ -191,7 +191,7 @@ static size_t source_frames(struct attar_symbols *symbols, attar_location locati
 	if (symbol->kind == ATTAR_DSO_IS_JIT && symbol->name)
 		return jit_frame(symbols, dso, offset, frames);
 	if (symbol->kind == ATTAR_DSO_IS_KERNEL && dso->kernel)
-		return 0; /* the files of this machine are not those of another host */
+		return 0; /* the files of this machine are not the files of another host */
 	if (symbol->kind == ATTAR_DSO_IS_KERNEL)
 		return kernel_frames(symbols, symbol, frames);
 	dso = dso_tables(dso);

@@ -89,7 +89,7 @@ static int add_load(struct jitdump *dump, const struct code_load *load)
 	return r == 0 && lines ? map_put(&dump->lines, dump->read, lines) : r;
 }
 
-/* The name and the lines of moved code are those of where it was loaded. */
+/* Moved code has the name and the lines of where it was loaded. */
 static int add_move(struct jitdump *dump, const struct code_move *move)
 {
 	const uint64_t *old = map_get(&dump->newest, move->from);
@@ -139,7 +139,7 @@ static int add_record(
 	return 0;
 }
 
-/* False: there is no header yet, or it is not that of such a file. */
+/* False: there is no header yet, or it is not the header of such a file. */
 static bool read_header(struct jitdump *dump, const struct byte_source *source)
 {
 	struct file_header header;
@@ -271,7 +271,7 @@ struct source_line {
 	bool same_file;   /* as the line before */
 };
 
-/* Reads a line of the record. The file "\377" is that of the line before. */
+/* Reads a line of the record. The file "\377" is the file of the line before. */
 static bool take_line(struct window *w, struct source_line *ret_line)
 {
 	const char *bytes = jitdump_fill(w, LINE_BYTES), *nul;

@@ -20,8 +20,8 @@ struct jitdump {
 	uint64_t read;       /* bytes indexed so far: whole records */
 	bool ended;          /* a limit was reached, or the data is malformed */
 	struct map newest;   /* first address of code to the file offset of its newest record */
-	struct map lines;    /* file offset of a load or move record to that of its source lines */
-	struct map moved;    /* file offset of a move record to that of the load record */
+	struct map lines;    /* offset in the file of a load or move record to its source lines */
+	struct map moved;    /* offset in the file of a move record to the load record */
 	uint64_t next_addr;  /* the code for which source lines were read, and ... */
 	uint32_t next_lines; /* ... the offset of their record; 0: none */
 	struct perfmap code; /* entries: `line` is the offset of the load or move record */

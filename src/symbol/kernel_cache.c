@@ -82,7 +82,7 @@ static bool read_all(int fd, void *to, uint64_t n)
 	return true;
 }
 
-/* Whether the sizes of the parts add up to that of the file. */
+/* Whether the sizes of the parts add up to the size of the file. */
 static bool has_sizes(const struct header *h, const struct stat *st)
 {
 	uint64_t n = (uint64_t)st->st_size - sizeof(*h);

@@ -83,7 +83,7 @@ int kernel_file_download(struct attar_symbols *symbols, const struct kernel_file
 		debuginfod_open(&symbols->debuginfod, wanted->name, wanted->id, wanted->id_size));
 }
 
-/* Its path: that of a downloaded file is only known from the descriptor. */
+/* Its path: the path of a downloaded file is only known from the descriptor. */
 uint16_t kernel_file_add(struct attar_symbols *symbols, int fd)
 {
 	char link[64], path[PATH_MAX];

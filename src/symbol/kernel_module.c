@@ -12,7 +12,7 @@ enum {
 	MODULES_MAX = 4096,
 	NAME_MAX_BYTES = 64, /* of a module, as in the kernel */
 	ADDRESS_BYTES = 64,  /* of a file with an address */
-	DEPTH_MAX = 16,      /* of folders below that of the modules */
+	DEPTH_MAX = 16,      /* of folders below the folder of the modules */
 };
 
 /* ---- where the file is ---- */
@@ -145,7 +145,7 @@ static void kernel_module_find(
 
 /* ---- look-ups ---- */
 
-/* The name without its brackets. False if it is not that of a module. */
+/* The name without its brackets. False if it does not name a module. */
 static bool plain_name(const char *owner, char name[NAME_MAX_BYTES])
 {
 	size_t n = strlen(owner);

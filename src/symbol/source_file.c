@@ -72,7 +72,7 @@ static int open_in(int root, const char *path, uid_t owner)
 	return r;
 }
 
-/* The file with the debug information: that of another DSO if it has the same contents. */
+/* The file with the debug information: the file of another DSO if it has the same contents. */
 static struct dso_origin *origin_of(struct attar_symbols *symbols, struct dso *dso)
 {
 	static struct dso_origin own = {.has_owner = true, .has_place = true};

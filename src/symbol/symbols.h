@@ -23,14 +23,14 @@ struct unwind_cache;
 /* Unwound stacks with more frames than the caller of attar_event_stack() takes. */
 struct cut_stacks {
 	uint64_t n;
-	uint32_t frames; /* at most in a stack, with those of the kernel */
+	uint32_t frames; /* at most in a stack, with frames of the kernel */
 };
 
 /* User stacks that the kernel took by frame pointers. */
 struct fp_stacks {
 	uint64_t n;
 	uint64_t n_alone; /* of one function without callers */
-	uint64_t n_full;  /* with those of the kernel, as many frames as the limit */
+	uint64_t n_full;  /* with frames of the kernel, as many as the limit */
 	uint32_t limit;   /* kernel.perf_event_max_stack; 0: unknown */
 };
 

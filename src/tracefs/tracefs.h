@@ -31,7 +31,7 @@ struct tracefs {
 	char *sysfs, *proc;         /* owned */
 	char *path;                 /* where it is mounted; NULL until found; owned */
 	bool mount;                 /* mount tracefs if it is not mounted */
-	bool recorded;              /* formats are those of a recording; no file is read */
+	bool recorded;              /* formats are from a recording; no file is read */
 	bool seen;                  /* stale probes of other processes were removed */
 	struct tracefs_alias alias; /* of a recorded tracepoint; all NULL: none */
 	VEC(struct attar_format *) formats;

@@ -39,10 +39,10 @@ struct unwind_machine {
 	uint16_t python_frame;
 };
 
-/* That of this build; NULL: it is not supported. */
+/* The architecture of this build; NULL: it is not supported. */
 const struct unwind_machine *unwind_machine_native(void);
 
-/* That of an EM_* number; NULL: it is not supported. */
+/* The architecture of an EM_* number; NULL: it is not supported. */
 const struct unwind_machine *unwind_machine_of(uint16_t elf);
 
 /* Whether stacks of this architecture, named as by uname(2), can be unwound. */

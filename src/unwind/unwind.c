@@ -65,7 +65,7 @@ struct unwinder {
 	const uint8_t *stack;
 	uint64_t stack_start, stack_size;
 	bool beyond;                      /* a read was beyond the copied part of the stack */
-	const struct unwind_other *other; /* that of interrupted code; NULL: none was copied */
+	const struct unwind_other *other; /* stack of interrupted code; NULL: none was copied */
 	uint64_t elsewhere; /* the stack pointer of a frame on a stack that was not copied */
 	uint64_t cfi_frames, fp_frames;
 	struct unwind_frame frame;
@@ -203,7 +203,7 @@ static void find_saved(struct code *code, unsigned sp)
 	code->words = (uint8_t)(lowest - highest + 1);
 }
 
-/* Replaces the frame with that of its caller if all that it needs was copied; otherwise false. */
+/* Replaces the frame with its caller's if all that it needs was copied; otherwise false. */
 static inline bool step_saved(struct unwinder *u, const struct code *code)
 {
 	const struct saved *saved = code->saved, *end = saved + code->n;
@@ -226,7 +226,7 @@ static inline bool step_saved(struct unwinder *u, const struct code *code)
 	return true;
 }
 
-/* Replaces the frame with that of its caller. Returns 0, or 1 and the reason why it cannot. */
+/* Replaces the frame with the frame of its caller. Returns 0, or 1 and the reason why it cannot. */
 static int step_cfi(struct unwinder *u, const struct cfi_table *table,
 	const struct cfi_rules *rules, enum attar_unwind_end *ret_end)
 {

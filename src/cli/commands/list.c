@@ -13,7 +13,7 @@
 
 struct list {
 	const char *pattern; /* NULL: all events */
-	const char *input;   /* a recording, whose events are listed; NULL: those of the system */
+	const char *input;   /* a recording, whose events are listed; NULL: events of the system */
 	bool verbose;        /* also list unavailable events, with the reason */
 	bool names;          /* only names, one per line */
 	bool json;

@@ -63,7 +63,7 @@ static struct llvm_line line_of(
 		.column = frame->column};
 }
 
-/* Whether the lines from `first` on are those of the last answer. */
+/* Whether the lines from `first` on belong to the last answer. */
 static bool is_last(const struct llvm_answers *a, size_t first)
 {
 	const struct llvm_line *lines = a->lines.at;

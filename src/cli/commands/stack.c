@@ -119,7 +119,7 @@ static void show_location(struct stack *s, int tid, size_t number)
 
 		line.offset += after_call;
 		set_place(&line, frames[i].kind, location + after_call);
-		if (!s->inlined) { /* its line is that of the innermost function */
+		if (!s->inlined) { /* its line is the line of the innermost function */
 			line.file = frames[0].file;
 			line.line = frames[0].line;
 			line.column = frames[0].column;

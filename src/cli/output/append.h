@@ -7,7 +7,7 @@
 
 #include "attar/report.h"
 
-/* Whether reports can follow those of another run in a file. If not, each run has a file. */
+/* Whether reports can follow reports of another run in a file. If not, each run has a file. */
 bool append_fits(const struct attar_sink *sink);
 
 /*

@@ -4,7 +4,7 @@
  * keeps lines in the run's buffer, and beyond it, writes wait.
  *
  *	file = file_stream_open(fd, &writer);
- *	fwrite(..., file);             an error is that of an earlier write
+ *	fwrite(..., file);             an error may be of an earlier write
  *	file_writer_is_ready(writer)   before each batch of lines: write it?
  *	fclose(file);                  waits until all is written; frees the writer, closes fd
  */

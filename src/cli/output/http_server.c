@@ -237,7 +237,7 @@ static bool is_allowed(struct http_server *s, struct MHD_Connection *connection)
 }
 
 /*
- * Whether the name by which a client of this machine found the server is that of this machine. A
+ * Whether the name by which a client of this machine found the server names this machine. A
  * page of another site could otherwise read the results through the user's browser, with a name of
  * its own that it resolves to a loopback address.
  */

@@ -31,8 +31,8 @@ struct output {
 	char *numbered;             /* path, if it is owned */
 	struct rotation rotation;   /* of files that follow each other; path is the current one */
 	uint64_t drawn_at;          /* ns since 1970, if rotated: of what was drawn last */
-	struct whole_file whole;    /* file replaces that of path at the end */
-	struct drawn *memory; /* file is in memory, and replaces that of path; NULL: it is not */
+	struct whole_file whole;    /* file replaces the file at path at the end */
+	struct drawn *memory;       /* file is in memory, and replaces path; NULL: it is not */
 	mode_t mode;          /* of the file, if it is new */
 	dev_t device;         /* of a regular file */
 	ino_t inode;          /* 0: not a regular file */

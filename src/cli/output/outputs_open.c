@@ -32,7 +32,7 @@ static FILE *open_stream(struct output *out, int fd)
 int output_direct_to(struct output *out, int fd)
 {
 	if (out->writer) {
-		file_writer_continue(out->writer, fd); /* a failure is that of a later write, too */
+		file_writer_continue(out->writer, fd); /* a later write fails, too */
 		return 0;
 	}
 	out->file = open_stream(out, fd);

@@ -170,7 +170,7 @@ static bool is_wanted(const struct annotation *an, size_t i)
 	return false;
 }
 
-/* The hottest function whose name contains text, such as that of a clone; NULL: none. */
+/* The hottest function whose name contains text, such as a clone; NULL: none. */
 static const char *similar_name(const struct annotation *an, const char *text)
 {
 	for (size_t i = 0; i < an->n_functions; i++)

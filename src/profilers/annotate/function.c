@@ -81,7 +81,7 @@ static void weight_cells(struct attar_section *table, const struct annotated_fun
 
 /* ---- lines ---- */
 
-/* The code's own line: that of the innermost inlined function. */
+/* The code's own line: the line of the innermost inlined function. */
 static void on_frames(void *ctx, size_t index, const struct attar_frame *frames, size_t n)
 {
 	struct lines *lines = ctx;

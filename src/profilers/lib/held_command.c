@@ -9,7 +9,7 @@ bool held_command_find(struct held_command *held, const struct attar_run *run, p
 	return held->pid && tid == held->pid;
 }
 
-/* The first name that the process gets is that of an exec. After a loss, it may have been one. */
+/* The first name that the process gets is from an exec. After a loss, it may have been one. */
 bool held_command_ends(
 	struct held_command *held, const struct attar_run *run, const struct attar_event *ev)
 {

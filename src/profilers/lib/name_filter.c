@@ -18,7 +18,7 @@ struct condition {
 	bool fits;
 };
 
-/* A longer name without wildcards is that of no thread, and the kernel refuses it. */
+/* No thread has a longer name without wildcards, and the kernel refuses it. */
 static bool is_possible(const char *name, size_t n)
 {
 	return n && (n <= COMM_MAX || strcspn(name, "*?[") < n);

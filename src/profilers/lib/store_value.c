@@ -269,7 +269,7 @@ static uint64_t address_of(const struct store *s, const struct attar_regs *regs,
 	return address;
 }
 
-/* Finds the instruction: the longest whose width is that of the location, else the longest. */
+/* Finds the instruction: the longest with the width of the location, else the longest. */
 static bool store_value_find(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
 	const struct attar_regs *regs, const struct watched *w, struct store *ret_store)
 {

@@ -14,7 +14,7 @@
 
 #include "attar/run.h"
 
-/* The ends of a connection. Addresses of IPv4 are those of IPv6 that map them. */
+/* The ends of a connection. Addresses of IPv4 are mapped to addresses of IPv6. */
 struct tcp_connection {
 	uint8_t local[16], remote[16];
 	uint16_t local_port, remote_port;

@@ -45,13 +45,13 @@ static bool may_exist(const struct attar_run *run, const char *event)
 	       is_function(event + 7);
 }
 
-/* In recordings, perf probe's name is that of the event. */
+/* In recordings, the event has perf probe's name. */
 static const char *name_of(const struct attar_run *run, const char *event)
 {
 	return event + (!attar_run_is_live(run) && !strncmp(event, "kprobe:", 7));
 }
 
-/* The error of the first name is that of all. */
+/* The error of the first name is the error of all. */
 static int count_first(struct attar_run *run, const char *const names[NAMES_MAX])
 {
 	int r;

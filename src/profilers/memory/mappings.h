@@ -35,7 +35,7 @@ struct process_mappings;
 struct mappings {
 	struct attar_keytable *processes; /* by pid: struct process_mappings * */
 	struct attar_keytable *paths;
-	bool is_live; /* processes are those of /proc */
+	bool is_live; /* processes are in /proc */
 };
 
 int mappings_init(struct mappings *m, bool is_live);

@@ -17,7 +17,7 @@ enum {
 
 /* ---- creating ---- */
 
-/* A file that cannot be written fails as those of other outputs. */
+/* A file that cannot be written fails as files of other outputs do. */
 static int execute(struct sql_db *db, const char *text)
 {
 	int code = sqlite3_exec(db->sqlite, text, NULL, NULL, NULL) & 0xff, error;
@@ -280,7 +280,7 @@ static void add_cell(
 		attar_cell_i64(table, sqlite3_column_int64(statement, i));
 }
 
-/* The names of the columns are those of `named`; n units are uninitialized. */
+/* The names of the columns are as in `named`; n units are uninitialized. */
 static int add_rows_with(struct sql_db *db, sqlite3_stmt *statement, sqlite3_stmt *named,
 	const char *query, struct attar_section *table, struct column_unit *units, int n)
 {

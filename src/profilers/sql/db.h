@@ -21,7 +21,7 @@ struct sql_db {
 	size_t n_stacks;
 };
 
-/* Sets an error message with that of SQLite. Returns -EIO. */
+/* Sets an error message with the message of SQLite. Returns -EIO. */
 int sql_db_failed(const struct sql_db *db, const char *what);
 
 /* ---- sql_functions.c ---- */
@@ -137,7 +137,7 @@ void sql_input_tables(struct sql_db *db, bool columns, struct attar_report *repo
 
 enum { SQL_GROUP_MAX = 4 };
 
-/* The columns of GROUP BY. Their order is that of ORDER BY, which SQLite may then leave out. */
+/* The columns of GROUP BY. They are in the order of ORDER BY, which SQLite may then leave out. */
 struct sql_grouping {
 	int n; /* 0: any order */
 	int columns[SQL_GROUP_MAX];
@@ -184,7 +184,7 @@ struct sql_cursor {
 	void *order;              /* owned: what to visit in this order; NULL: nothing is sorted */
 };
 
-/* Callbacks of SQLite: they return its codes. The size is that of a struct that begins with one. */
+/* Callbacks of SQLite: they return its codes. size: of a struct that begins with one. */
 int sql_cursor_new(size_t size, sqlite3_vtab_cursor **ret_cursor);
 int sql_cursor_free(sqlite3_vtab_cursor *cursor);
 int sql_cursor_free_table(sqlite3_vtab *table);

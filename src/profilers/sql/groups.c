@@ -13,7 +13,7 @@ struct table {
 };
 
 struct cursor {
-	struct sql_cursor base; /* first; the order is that of the groups, uint32_t */
+	struct sql_cursor base; /* first; in the order of the groups, uint32_t */
 	size_t n, at;
 };
 

@@ -26,7 +26,7 @@ int sql_input_open(struct sql_db *db)
 	return run_open_database(db->run, &db->sqlite);
 }
 
-/* Prepares a statement of this file: the authorizer is for those of others. */
+/* Prepares a statement of this file: the authorizer is for statements of others. */
 static sqlite3_stmt *prepare(struct sql_db *db, const char *text)
 {
 	sqlite3_stmt *statement = NULL;

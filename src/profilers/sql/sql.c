@@ -75,7 +75,7 @@ static int add_table(struct sql *s, struct sql_table *table)
 	return 0;
 }
 
-/* The table of an event that programs have registered replaces that of the dummy. */
+/* The table of an event that programs have registered replaces the table of the dummy. */
 static void remove_table(struct sql *s, const struct sql_table *table)
 {
 	size_t n = 0;
@@ -89,7 +89,7 @@ static void remove_table(struct sql *s, const struct sql_table *table)
 	s->n = s->store.n_tables = n;
 }
 
-/* The name of a pattern's dummy would not be that of any event. */
+/* The name of a pattern's dummy would not be the name of any event. */
 static bool is_pattern(const struct attar_event_spec *spec)
 {
 	return by_source_is_dummy(spec) && !spec->alias && strpbrk(spec->user_event, "*?[");

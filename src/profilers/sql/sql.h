@@ -121,7 +121,7 @@ struct sql_db_opts {
 	bool is_stored;
 	bool is_compared; /* ordinary tables for sql_db_compare(): hidden columns only if read */
 	bool is_input;    /* the database of --input; no other tables */
-	bool is_prompt;   /* the queries are not those of --query */
+	bool is_prompt;   /* the queries are not from --query */
 	bool is_filtered; /* virtual tables have only the events that fulfil sql_table.only */
 	uint64_t timeout; /* ns that a query may take */
 	uint64_t window;  /* bytes that the groups of an aggregate may take */

@@ -16,7 +16,7 @@
 struct sql_sum {
 	uint64_t n;
 	int64_t sum, min, max;
-	double real, rest; /* their sum is that of avg() and total(), see sql_sum_real() */
+	double real, rest; /* their sum is the sum of avg() and total(), see sql_sum_real() */
 	bool is_too_large; /* the sum, for sql_sum.sum */
 };
 

@@ -16,7 +16,7 @@ struct table {
 };
 
 struct cursor {
-	struct sql_cursor base; /* first; the order is that of rows in groups */
+	struct sql_cursor base; /* first; in the order of rows in groups */
 	struct sql_place place;
 	const struct sql_row *row; /* NULL: after the last */
 	size_t n, at;

@@ -35,7 +35,7 @@ static double exact_quantile(
 	return otherwise;
 }
 
-/* How far the value moves with the rank, whose standard error is that of a share. */
+/* How far the value moves with the rank, which has the standard error of a share. */
 static double quantile_error(const struct distribution *of, double share)
 {
 	double error = sqrt(share * (1 - share) / of->count);

@@ -26,7 +26,7 @@ struct change {
 	double by, confidence;             /* confidence: NaN: unknown */
 };
 
-/* The keys of the rows of a table: those of each interval follow those of the one before it. */
+/* The keys of the rows of a table: the keys of each interval follow the keys of the one before. */
 typedef VEC(uint32_t) diff_keys;
 
 /* A column of a table, and the values of its rows in each interval. */

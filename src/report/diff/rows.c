@@ -118,7 +118,7 @@ static void add_value(double *to, double value)
 		*to = isnan(*to) ? value : *to + value;
 }
 
-/* *keys is that of the first row; adds the rows to it. */
+/* *keys is the key of the first row; adds the rows to it. */
 static int add_interval(struct column_diff *c, const struct attar_report *report, size_t interval,
 	const uint32_t **keys)
 {

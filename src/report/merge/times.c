@@ -3,7 +3,7 @@
 #include "report/merge/parts.h"
 #include "report/model/model.h"
 
-/* Above all pids: those of another host are other tracks, and remain readable. */
+/* Above all pids: pids of another host are other tracks, and remain readable. */
 enum { HOST_PIDS = 10000000 };
 
 /* ---- time lines ---- */

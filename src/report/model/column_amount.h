@@ -6,7 +6,7 @@
 #include "base/base.h"
 
 enum amount_kind {
-	AMOUNT_SUM, /* such as a count or a total: those of two measurements can be added */
+	AMOUNT_SUM, /* such as a count or a total: values of two measurements can be added */
 	AMOUNT_LEAST,
 	AMOUNT_MOST,
 	AMOUNT_MEAN,

@@ -114,7 +114,7 @@ static void expand_cell(struct attar_section *section, size_t at)
 			add_value(section, &fields.format->fields[i], &fields);
 }
 
-/* Adds the other values of the row, which follow those of its fields. */
+/* Adds the other values of the row, which follow the values of its fields. */
 static size_t copy_values(
 	struct attar_section *section, const struct attar_section *before, uint32_t row, size_t at)
 {

@@ -35,7 +35,7 @@ struct cell {
 struct column {
 	uint32_t name;
 	enum attar_unit unit;
-	uint32_t newest; /* the text of its newest cell, often also that of the next; 0: none */
+	uint32_t newest; /* the text of its newest cell, often also the text of the next; 0: none */
 };
 
 struct detail {

@@ -61,7 +61,7 @@ struct line {
 struct frame {
 	uint32_t location; /* 0: not code */
 	uint32_t root;     /* of its stack */
-	bool inlined;      /* its location includes that of its parent */
+	bool inlined;      /* its location includes the location of its parent */
 };
 
 /* Texts of the tree, and the number of their mapping. */
@@ -192,7 +192,7 @@ static uint64_t function_of_name(struct pprof *p, uint32_t name)
 	return id;
 }
 
-/* The lines of a location: that of its inlined function first, then those that it is in. */
+/* The lines of a location: the line of its inlined function first, then its callers' lines. */
 static void add_location(
 	struct pprof *p, uint64_t id, uint64_t mapping, uint64_t address, struct line line)
 {

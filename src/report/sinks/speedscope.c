@@ -21,7 +21,7 @@ static void frames_done(struct frames *f)
 	vec_done(&f->of);
 }
 
-/* A node's function; its file is that of the source, or else the binary. */
+/* A node's function; its file is the source file, or else the binary. */
 static void add_frame(struct buf *b, const struct attar_section *tree, const struct tree_node *node,
 	const struct tree_source *source)
 {

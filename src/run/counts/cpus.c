@@ -81,7 +81,7 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	return r;
 }
 
-/* Members of a group are scheduled together: cpus= of one must be that of all. */
+/* Members of a group are scheduled together: all must have the same cpus=. */
 static int check_cpus(const struct counted *c, size_t n)
 {
 	const struct attar_event_spec *first = c->pub.spec;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The CPUs that events are counted on: those of their PMU, and those of the attribute cpus=. */
+/* The CPUs that events are counted on: CPUs of their PMU, and CPUs of the attribute cpus=. */
 #ifndef RUN_COUNTS_CPUS_H
 #define RUN_COUNTS_CPUS_H
 

@@ -37,7 +37,7 @@ static bool may_wait(const struct recording *recording)
 	return members && hardware;
 }
 
-/* The place of an id is that of a CPU. The number of ids: it is unknown. */
+/* Each id has the place of a CPU. The number of ids: it is unknown. */
 static size_t place_of(const struct recording_event *event, uint64_t id)
 {
 	size_t i = 0;

@@ -5,7 +5,7 @@
  *
  * Each address has a separate run, the reader, which is never started: it has the recording that
  * is pushed there, with its formats and processes. Its samples are given to sources of the run,
- * which have no counter. The events of all hosts and of this one are merged by time: that of this
+ * which have no counter. The events of all hosts and of this one are merged by the time of this
  * machine's clock, with which the clocks of the others are compared all the time.
  *
  * An event is delivered when every host that is not silent has reported that no older one follows.

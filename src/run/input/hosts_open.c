@@ -20,7 +20,7 @@
 
 enum { ATTRIBUTES_MAX = 256 };
 
-/* ---- which events are those of others ---- */
+/* ---- which events belong to other hosts ---- */
 
 /*
  * The value of an attribute of one event, such as "pull="; NULL: it has none. The caller frees it.

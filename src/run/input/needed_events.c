@@ -40,7 +40,7 @@ bool needed_event_exists(struct attar_run *run, const char *event)
 	event += n + 1;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(event, "/"), event);
 	if (attar_catalog_format(catalog, system, name, &format) != -ENOENT)
-		return true; /* other errors are those of opening it */
+		return true; /* opening it reports other errors */
 	attar_error_clear();
 	return false;
 }

@@ -56,7 +56,7 @@ static int add_format(struct attar_run *run, const struct recording_event *event
 	return tracefs_add_format(tracefs, event->system, event->name, buf_text(&empty), empty.len);
 }
 
-/* The formats of the recording replace those of this system. */
+/* The formats of the recording replace formats of this system. */
 static int take_formats(struct attar_run *run)
 {
 	const struct recording *recording = run->replay->recording;
@@ -234,7 +234,7 @@ static int no_event(const struct attar_run *run, const struct source *s)
 		CLIP(run->opts.input), CLIP(s->name), names.len ? buf_text(&names) : "none");
 }
 
-/* How well an event of the recording is that of a source, which is requested in these modes. */
+/* How well an event of the recording matches a source, which is requested in these modes. */
 static enum modes_fit fit_of(const struct attar_run *run, const struct source *s,
 	const struct recording_event *event, unsigned modes)
 {

@@ -218,7 +218,7 @@ int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 {
 	const struct attar_record_read *read = &ev->record->read;
 	struct attar_thread *thread = attar_run_thread(run, (pid_t)read->tid);
-	struct attar_event of_thread = *ev; /* the record's own thread is that of a sample only */
+	struct attar_event of_thread = *ev; /* the record's thread is of the sample only */
 	int row = (int32_t)read->tid > 0 ? (int)read->tid : -1, r = 0;
 	int cpu = row < 0 ? (int)ev->cpu : -1;
 

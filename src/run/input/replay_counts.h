@@ -23,7 +23,7 @@ void recorded_count_done(struct recorded_count *recorded);
 /* -EOPNOTSUPP with an error message: the recording has no counts. */
 int replay_counts_check(const struct attar_run *run);
 
-/* Connects the counted events with those of the recording. -EINVAL: it has none of them. */
+/* Connects the counted events with events of the recording. -EINVAL: it has none of them. */
 int replay_counts_connect(struct attar_run *run);
 
 /* Takes the counts of a READ record. 0 or -ENOMEM. */

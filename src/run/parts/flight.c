@@ -136,7 +136,7 @@ static struct attar_event_spec *add_condition(
 	}
 	*new = *spec;
 	new->n_options = 0;
-	new->pattern = new->text = NULL; /* errors are those of --dump-when */
+	new->pattern = new->text = NULL; /* errors concern --dump-when */
 	if (spec->filter && asprintf(&text, "(%s) && (%s)", spec->filter, when) < 0)
 		text = NULL;
 	new->filter = intern_text(&run->texts, text ? text : when);

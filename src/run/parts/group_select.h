@@ -22,7 +22,7 @@ struct group_select {
 	struct cgroup_hierarchy hierarchy;
 	int number;           /* of the hierarchy */
 	VEC(char *) paths;    /* of the groups, as in /proc/PID/cgroup */
-	bool has_whole_paths; /* they are those of tracepoints, too */
+	bool has_whole_paths; /* tracepoints show whole paths, too */
 	bool misses_moves;    /* the kernel has no event for moved tasks */
 	uint64_t learned;     /* ns: when the members were listed */
 	parse_ints listed;    /* their tids */

@@ -104,7 +104,7 @@ static int find_track(
 	return map_put(&spans->track_of, key, *ret_track);
 }
 
-/* A name, a thread, or a CPU: that of idle threads, all of which have the number 0. */
+/* A name, a thread, or the CPU of an idle thread: all idle threads have the number 0. */
 static int track_of(struct run_spans *spans, const struct attar_span *span, uint32_t *ret_track)
 {
 	const struct attar_thread *thread = span->thread;

@@ -88,7 +88,7 @@ static void find_fields(struct switch_records *records)
 	records->state = attar_format_field(format, "prev_state");
 }
 
-/* Whether priorities are used: those of the user's events may be. */
+/* Whether priorities are used: events of the user may use them. */
 static bool uses_prio(const struct source *s)
 {
 	if (!s->use->input)

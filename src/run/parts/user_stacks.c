@@ -171,7 +171,7 @@ int user_stacks_refused(const struct attar_run *run, const char *event, int erro
 		CLIP(event));
 }
 
-/* CPUs have 8, 16 or 32 records: any other number of callers is that of the stack. */
+/* CPUs have 8, 16 or 32 records: with any other number of callers, the stack ended. */
 static void remark_branches(const struct branch_stacks *stacks, struct attar_report *report)
 {
 	if (!stacks->n)

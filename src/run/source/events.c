@@ -43,7 +43,7 @@ static int refuse_profilers(const struct attar_run *run, const struct attar_even
 	return 0;
 }
 
-/* Counts and recordings are those of one machine. */
+/* Counts and recordings are of one machine. */
 static int refuse_pulled(const struct attar_event_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Binds the fields that a profiler wants to those of an event's format, once per format. */
+/* Binds the fields that a profiler wants to fields of an event's format, once per format. */
 #include "run/source/inputs.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The event for CPU sampling: that of --event, else cycles, or cpu-clock without a PMU. */
+/* The event for CPU sampling: --event, else cycles, or cpu-clock without a PMU. */
 #include "base/check_arg.h"
 #include "event/sample_attr.h"
 #include "perf/kernel.h"

@@ -21,7 +21,7 @@ struct run_timer {
 	uint64_t *counts; /* of the newest sample: attar_event.counts */
 };
 
-/* Opens the group of a source with a timer; attr is that of the leader. */
+/* Opens the group of a source with a timer; attr belongs to the leader. */
 int timer_open(struct attar_run *run, struct source *s, const struct perf_event_attr *attr);
 
 /* Finds the counted events in the recording. */

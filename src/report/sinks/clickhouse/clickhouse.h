@@ -32,7 +32,7 @@ struct clickhouse_url {
 	char *service; /* values of columns */
 	char *host;
 	char *spool; /* the directory; NULL: the default one */
-	char *ca;    /* a file of certificates that are trusted; NULL: those of the system */
+	char *ca;    /* a file of certificates that are trusted; NULL: certificates of the system */
 	bool tls, is_loopback;
 	bool is_insecure; /* the password can be sent without TLS */
 	uint64_t quota, timeout_ns;
@@ -107,7 +107,7 @@ void tables_add_name(struct buf *name, const char *text);
 /* The type of a section's columns of this unit. */
 const char *tables_type(enum attar_unit unit);
 
-/* Whether a text from a file is that of a table, so that it can be part of a query. */
+/* Whether a text from a file names a table, so that it can be part of a query. */
 bool tables_is_valid(const char *table);
 
 /* Checks the version of the tables, once. Returns 0, or as transport_query(). */

@@ -256,7 +256,7 @@ static int take_name(struct reader *r, void *ctx, const struct field *fields)
 	return name && vec_push(names, name) == 0 ? 0 : base_oom();
 }
 
-/* The tables of the profiler: those of attar_PROFILER_SECTION. */
+/* The tables of the profiler: attar_PROFILER_SECTION. */
 static int read_tables(struct reader *r)
 {
 	struct buf prefix _cleanup_(buf_done) = {0}, query _cleanup_(buf_done) = {0};
@@ -449,7 +449,7 @@ static void add_text_filter(struct reader *r, const char *column, const char *va
 	buf_char(&r->filter, '\'');
 }
 
-/* Of attar_reports and all other tables: date is that of time. */
+/* Of attar_reports and all other tables: date is the date of time. */
 static int make_filter(struct reader *r)
 {
 	const struct clickhouse_url *url = &r->url;

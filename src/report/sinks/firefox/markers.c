@@ -4,7 +4,7 @@
 #include "base/escape.h"
 #include "report/model/number.h"
 
-/* Categories, by that of the row; the last one is of all others. */
+/* Categories, by the category of the row; the last one is for all others. */
 static const struct {
 	const char *of, *name, *colour;
 } categories[] = {

@@ -10,7 +10,7 @@
 #include "base/intern.h"
 #include "report/model/spans.h"
 
-enum { FIREFOX_STACK_CATEGORIES = 6 }; /* those of frames come before those of markers */
+enum { FIREFOX_STACK_CATEGORIES = 6 }; /* of frames, before categories of markers */
 
 /* Milliseconds since the report began. */
 double firefox_ms(uint64_t time, uint64_t began);

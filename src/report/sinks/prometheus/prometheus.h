@@ -69,7 +69,7 @@ int metrics_table(struct attar_renderer *r, const struct attar_section *s);
 /* The newest point of each line. */
 void metrics_time_series(struct attar_renderer *r, const struct attar_section *s);
 
-/* Adds a histogram to that of earlier reports. Returns 0, or -ENOMEM with an error message. */
+/* Adds a histogram to the sum of earlier reports. Returns 0, or -ENOMEM with an error message. */
 int metrics_add_histogram(struct metrics *m, const struct attar_section *s);
 
 /* All histograms of a unit, as one metric: "attar_rundelay_distribution_seconds". */

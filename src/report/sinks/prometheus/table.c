@@ -100,7 +100,7 @@ static uint32_t find_series(const struct table *t, const struct buf *labels)
 	return i;
 }
 
-/* Assigns rows to series; the last series is that of all rows for which there is no room. */
+/* Assigns rows to series; the last series is for all rows for which there is no room. */
 static int list_series(struct table *t)
 {
 	const struct attar_section *s = t->section;
