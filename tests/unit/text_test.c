@@ -225,6 +225,33 @@ static void test_units(void **state)
 		"                   -         -      -\n");
 }
 
+/* Of small numbers, two decimals would show nothing. */
+static void test_small_and_large_numbers(void **state)
+{
+	static const double numbers[] = {
+		1.0 / 3, 0.01, 0.00999, 0.00123456, -2e-9, 0, 12345.678, 1e20, -1e21, 1e300};
+	struct attar_report *report = attar_report_new("numbers");
+	struct attar_section *t = attar_report_table(report, "");
+
+	attar_section_column(t, "count", ATTAR_UNIT_COUNT);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		attar_section_row(t);
+		attar_cell_double(t, numbers[i]);
+	}
+	assert_drawn("text", plain, report,
+		"                      count\n"
+		"                       0.33\n"
+		"                       0.01\n"
+		"                    0.00999\n"
+		"                    0.00123\n"
+		"                     -2e-09\n"
+		"                          0\n"
+		"                  12,345.68\n"
+		"100,000,000,000,000,000,000\n"
+		"                     -1e+21\n"
+		"                     1e+300\n");
+}
+
 static void test_hostile_names_are_harmless(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
@@ -765,6 +792,7 @@ int main(void)
 		cmocka_unit_test(test_20_columns_keep_values),
 		cmocka_unit_test(test_no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_small_and_large_numbers),
 		cmocka_unit_test(test_hostile_names_are_harmless),
 		cmocka_unit_test(test_tree_of_the_hottest_stacks),
 		cmocka_unit_test(test_tree_is_limited_by_share_and_rows),

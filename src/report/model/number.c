@@ -159,10 +159,23 @@ void number_in_scale(struct buf *b, const struct number_scale *scale, struct cel
 		grouped_double(b, value, scale->ns > 1 ? 3 : 0);
 }
 
+/* Small numbers, of which two decimals show little, have three digits. */
+static void count_double(struct buf *b, double value)
+{
+	double size = fabs(value);
+
+	if (size >= 1e21)
+		number_double(b, value);
+	else if (size > 0 && size < 0.01)
+		buf_printf(b, "%.3g", value);
+	else
+		grouped_double(b, value, value == floor(value) ? 0 : 2);
+}
+
 static void number_count(struct buf *b, struct cell cell)
 {
 	if (cell.kind == CELL_DOUBLE) {
-		grouped_double(b, cell.real, cell.real == floor(cell.real) ? 0 : 2);
+		count_double(b, cell.real);
 	} else if (cell.kind == CELL_I64 && cell.i64 < 0) {
 		buf_char(b, '-');
 		buf_grouped(b, 0 - cell.u64);
