@@ -43,11 +43,6 @@ struct owner {
 	char comm[COMM_BYTES];
 };
 
-/* The fields of events of connections; NULL: it has none. */
-struct connection_fields {
-	const struct attar_field *local, *remote, *local_port, *remote_port;
-};
-
 struct event {
 	struct column columns[COLUMNS_MAX];
 	size_t n;
@@ -55,7 +50,7 @@ struct event {
 	struct attar_expr *role;         /* NULL: it starts or ends a pair */
 	bool reads;                      /* a column does */
 	bool gives_columns;              /* role=2: to the open pair */
-	struct connection_fields connection;
+	struct tcp_fields connection;
 };
 
 /*
@@ -128,18 +123,6 @@ static int add_column(struct attar_run *run, uint32_t source, struct event *e,
 	return 0;
 }
 
-static void learn_connection(const struct attar_event_spec *spec, struct connection_fields *fields)
-{
-	const struct attar_format *format = spec ? spec->format : NULL;
-
-	if (!format)
-		return;
-	fields->local = attar_format_field(format, "saddr_v6");
-	fields->remote = attar_format_field(format, "daddr_v6");
-	fields->local_port = attar_format_field(format, "sport");
-	fields->remote_port = attar_format_field(format, "dport");
-}
-
 static int snoop_learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
@@ -159,7 +142,7 @@ static int snoop_learn(struct attar_run *run, void *self, uint32_t source, void 
 	option = spec ? attar_spec_get_option(spec, "role") : NULL;
 	e->gives_columns = option && !strcmp(option->value, &GIVES_COLUMNS[strlen("role=")]);
 	s->has_givers |= e->gives_columns;
-	learn_connection(spec, &e->connection);
+	tcp_fields_find(spec, &e->connection);
 	if (r == 0 && s->failed && attar_run_expr(run, source, "ret<0", NULL, &e->failed) < 0)
 		attar_error_clear(); /* it has no such field */
 	return r;
@@ -538,35 +521,13 @@ static int on_owner(struct attar_run *run, void *self, const struct attar_event 
 
 static const struct owner no_owner = {.tid = -1, .comm = UNKNOWN};
 
-static bool copy_address(
-	const struct attar_field *field, const struct attar_expr_record *record, uint8_t *address)
-{
-	if (!field || field->size != 16 || (size_t)field->offset + 16 > record->raw_size)
-		return false;
-	memcpy(address, (const char *)record->raw + field->offset, 16);
-	return true;
-}
-
-static bool get_connection(const struct connection_fields *fields,
-	const struct attar_expr_record *record, struct tcp_connection *ret_connection)
-{
-	if (!fields->local_port || !fields->remote_port)
-		return false;
-	ret_connection->local_port =
-		(uint16_t)attar_field_u64(fields->local_port, record->raw, record->raw_size);
-	ret_connection->remote_port =
-		(uint16_t)attar_field_u64(fields->remote_port, record->raw, record->raw_size);
-	return copy_address(fields->local, record, ret_connection->local) &&
-	       copy_address(fields->remote, record, ret_connection->remote);
-}
-
 /* From /proc, of a connection that began before the measurement, or was accepted. */
 static bool find_process(struct snoop *s, struct attar_run *run, const struct event *e,
 	const struct attar_expr_record *record, struct owner *ret_owner)
 {
 	const struct attar_thread *thread;
 	struct tcp_connection connection;
-	pid_t pid = get_connection(&e->connection, record, &connection)
+	pid_t pid = tcp_fields_read(&e->connection, record, &connection)
 			    ? tcp_owners_find(s->tcp, run, &connection)
 			    : -1;
 

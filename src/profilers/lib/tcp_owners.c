@@ -29,6 +29,44 @@ struct tcp_owners {
 	uint64_t began, spent; /* ns: the first scan, and the CPU time of all */
 };
 
+/* ---- fields of events ---- */
+
+void tcp_fields_find(const struct attar_event_spec *spec, struct tcp_fields *ret_fields)
+{
+	const struct attar_format *format = spec ? spec->format : NULL;
+
+	if (!format)
+		return;
+	ret_fields->local = attar_format_field(format, "saddr_v6");
+	ret_fields->remote = attar_format_field(format, "daddr_v6");
+	ret_fields->local_port = attar_format_field(format, "sport");
+	ret_fields->remote_port = attar_format_field(format, "dport");
+}
+
+static bool copy_address(
+	const struct attar_field *field, const struct attar_expr_record *record, uint8_t *address)
+{
+	if (!field || field->size != 16 || (size_t)field->offset + 16 > record->raw_size)
+		return false;
+	memcpy(address, (const char *)record->raw + field->offset, 16);
+	return true;
+}
+
+bool tcp_fields_read(const struct tcp_fields *fields, const struct attar_expr_record *record,
+	struct tcp_connection *ret_connection)
+{
+	if (!fields->local_port || !fields->remote_port)
+		return false;
+	ret_connection->local_port =
+		(uint16_t)attar_field_u64(fields->local_port, record->raw, record->raw_size);
+	ret_connection->remote_port =
+		(uint16_t)attar_field_u64(fields->remote_port, record->raw, record->raw_size);
+	return copy_address(fields->local, record, ret_connection->local) &&
+	       copy_address(fields->remote, record, ret_connection->remote);
+}
+
+/* ---- sockets ---- */
+
 struct tcp_owners *tcp_owners_new(void)
 {
 	return calloc(1, sizeof(struct tcp_owners));

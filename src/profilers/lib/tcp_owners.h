@@ -20,6 +20,18 @@ struct tcp_connection {
 	uint16_t local_port, remote_port;
 };
 
+/* The fields of an event that name a connection; NULL: it has none. */
+struct tcp_fields {
+	const struct attar_field *local, *remote, *local_port, *remote_port;
+};
+
+/* spec may be NULL. */
+void tcp_fields_find(const struct attar_event_spec *spec, struct tcp_fields *ret_fields);
+
+/* False: the event does not name a connection. */
+bool tcp_fields_read(const struct tcp_fields *fields, const struct attar_expr_record *record,
+	struct tcp_connection *ret_connection);
+
 struct tcp_owners;
 
 /* NULL: out of memory. */
