@@ -850,7 +850,7 @@ class _nested_trace:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # the entry and the exit of a function; repeat it for each function; profilers and events
-        # with untraced are shown within calls; attributes: key, untraced, alias
+        # with untraced are shown within calls; attributes: key, printkey, untraced, alias
         event: _Texts = ...,
         # calls with the same value can be nested (default: by thread with -p, -t or a command,
         # otherwise by CPU)
