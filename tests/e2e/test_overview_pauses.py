@@ -82,7 +82,7 @@ for i in range({FAILING}):
     assert any('failing calls were only counted, not sampled' in r for r in found['remarks'])
     evidence, = (r['values']['evidence'] for r in rows(found, 'findings')
                  if r['finding'] == 'failing calls')
-    share, = re.findall(r'except those that programs repeat, (\d+) % of them close with EBADF',
+    share, = re.findall(r'except those that are usual, (\d+) % of them close with EBADF',
                         evidence)
     assert float(share) == pytest.approx(75, abs=9)
 

@@ -17,6 +17,41 @@ static bool is_probing(const struct overview_sums *sums, const struct overview_e
 	       !strncmp(overview_call_name(sums, key->call).text, "readlink", strlen("readlink"));
 }
 
+/* How healthy programs look for files, and ask what something is: no finding. */
+static const struct {
+	int error;
+	const char *calls; /* separated by spaces */
+} harmless[] = {
+	/* in directories of PATH, of includes, of libraries */
+	{ENOENT, "open openat openat2 stat lstat newfstatat statx access faccessat faccessat2 "
+		 "execve statfs readlink readlinkat"},
+	{ENOTTY, "ioctl"}, /* isatty(3) */
+	{ECHILD, "wait4"}, /* a shell after the last of its children */
+};
+
+static bool has_word(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = words; *at; at += strspn(at, " ")) {
+		size_t length = strcspn(at, " ");
+
+		if (length == n && !strncmp(at, word, n))
+			return true;
+		at += length;
+	}
+	return false;
+}
+
+bool overview_is_harmless(const struct overview_sums *sums, const struct overview_error *key)
+{
+	for (size_t i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
+		if (key->error == harmless[i].error &&
+			has_word(harmless[i].calls, overview_call_name(sums, key->call).text))
+			return true;
+	return false;
+}
+
 static bool is_expected(const struct overview_sums *sums, const struct overview_error *key)
 {
 	for (size_t i = 0; i < EXPECTED_ERRORS; i++)

@@ -643,10 +643,9 @@ static void check_latencies(struct findings *findings)
 }
 
 /* Fewer events than the limit has in a second are none, in a shorter time either. */
-static struct overview_finding *check_rate(struct findings *findings, const char *name,
-	enum overview_count which, double limit, const char *what, const struct next *next)
+static struct overview_finding *add_rate(struct findings *findings, const char *name, uint64_t n,
+	double limit, const char *what, const struct next *next)
 {
-	uint64_t n = findings->sums->counts[which];
 	struct overview_finding *finding = NULL;
 
 	if ((double)n >= limit)
@@ -658,22 +657,33 @@ static struct overview_finding *check_rate(struct findings *findings, const char
 	return finding;
 }
 
-/* The call and error that most failing calls have. */
+static void check_rate(struct findings *findings, const char *name, enum overview_count which,
+	double limit, const char *what, const struct next *next)
+{
+	add_rate(findings, name, findings->sums->counts[which], limit, what, next);
+}
+
+/* The call and error that most failing calls have, without those that healthy programs make. */
 static void check_errors(struct findings *findings)
 {
 	const struct overview_sums *sums = findings->sums;
 	const struct overview_errors *most = NULL;
-	struct overview_finding *finding = check_rate(findings, "failing calls", COUNT_ERRORS,
-		ERRORS, "system calls failed, except those that programs repeat",
-		&(struct next){"syscalls", "raw_syscalls:sys_enter,raw_syscalls:sys_exit"});
+	struct overview_finding *finding;
+	uint64_t all = 0, n = sums->counts[COUNT_ERRORS];
 	const char *error;
-	uint64_t all = 0;
 
 	for (size_t i = 0; i < sums->n_failures; i++) {
+		if (overview_is_harmless(sums, &sums->errors[i].key)) {
+			n -= sums->errors[i].n < n ? sums->errors[i].n : n;
+			continue;
+		}
 		all += sums->errors[i].n;
 		if (!most || sums->errors[i].n > most->n)
 			most = &sums->errors[i];
 	}
+	finding = add_rate(findings, "failing calls", n, ERRORS,
+		"system calls failed, except those that are usual",
+		&(struct next){"syscalls", "raw_syscalls:sys_enter,raw_syscalls:sys_exit"});
 	if (!finding || !all)
 		return;
 	error = strerrorname_np((int)most->key.error);

@@ -58,7 +58,8 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 
 	if (r < 0 || overview_is_own(o, run, segment->thread))
 		return r;
-	r = overview_slices_add(run, o, segment, is_wait ? overview_sum_of_wait(o, segment) : -1);
+	r = overview_slices_add(
+		run, o, segment, is_wait ? overview_sum_of_wait(run, o, segment) : -1);
 	if (r < 0 || segment->state != THREAD_READY || !segment->is_end ||
 		segment->block->group.is_kernel_thread)
 		return r;

@@ -189,7 +189,8 @@ int overview_count(struct overview *o, enum overview_count which, uint64_t n);
 enum overview_part overview_part_of(enum thread_state state);
 
 /* The sum in which a wait is besides SUM_STATE: SUM_LONG, SUM_OPEN, or -1 for none. */
-int overview_sum_of_wait(const struct overview *o, const struct thread_segment *segment);
+int overview_sum_of_wait(const struct attar_run *run, const struct overview *o,
+	const struct thread_segment *segment);
 
 /* The function that waits: the innermost one that is not in the library of the system call. */
 attar_location overview_waiter(const struct thread_block *block);
@@ -291,6 +292,7 @@ struct overview_sums {
 	uint64_t elapsed;                /* ns */
 	double scale;                    /* of the time to the watched time */
 	bool leaves_out_long;            /* long waits are idle */
+	bool is_service;                 /* it ran before attar: long sleeps are idle, too */
 	struct overview_factor *factors; /* of threads that the kernel counted, by tid; owned */
 	bool has_scheds;                 /* overview.scheds are used */
 	size_t exact; /* threads whose time on a CPU and in the run queue the kernel counted */
@@ -341,7 +343,17 @@ static inline uint64_t overview_long_wait(const struct overview *o, enum thread_
 static inline bool overview_is_long(
 	const struct overview_sums *sums, enum thread_state state, uint64_t mean)
 {
-	return sums->scale <= 1 || mean > overview_long_wait(sums->overview, state);
+	bool is_unknown_sleep = !mean && state == THREAD_SLEEP && sums->is_service;
+
+	return sums->scale <= 1 || is_unknown_sleep ||
+	       mean > overview_long_wait(sums->overview, state);
+}
+
+/* Whether long waits in a state count as idle. */
+static inline bool overview_leaves_out(const struct overview_sums *sums, enum thread_state state)
+{
+	return (sums->leaves_out_long && state != THREAD_DISK) ||
+	       (sums->is_service && state == THREAD_SLEEP);
 }
 
 /* Returns 0 or -ENOMEM. Free with overview_sums_done(). */
@@ -404,6 +416,9 @@ struct overview_name overview_call_name(const struct overview_sums *sums, uint64
  * whole system without pauses all was seen, and this process is left out of it.
  */
 uint64_t overview_counted(const struct overview_sums *sums, int what, uint64_t seen);
+
+/* Whether calls fail with this error in healthy programs, however often. */
+bool overview_is_harmless(const struct overview_sums *sums, const struct overview_error *key);
 
 /* Fills in the failed calls. 0 or -ENOMEM. */
 int overview_read_errors(struct overview_sums *sums);

@@ -37,16 +37,20 @@ enum overview_part overview_part_of(enum thread_state state)
 }
 
 /*
- * How long a wait is whose end was not seen is unknown, up to its limit. A thread that waits for
- * one that holds a lock is never idle.
+ * How long a wait is whose end was not seen is unknown, up to its limit; so is a sleep that began
+ * before attar. A thread that waits for one that holds a lock is never idle.
  */
-int overview_sum_of_wait(const struct overview *o, const struct thread_segment *segment)
+int overview_sum_of_wait(
+	const struct attar_run *run, const struct overview *o, const struct thread_segment *segment)
 {
+	bool is_older = attar_run_is_live(run) && segment->since <= attar_run_began(run),
+	     is_whole = segment->is_end && !(is_older && segment->state == THREAD_SLEEP);
+
 	if (segment->state == THREAD_LOCK && segment->block->is_mutex)
 		return -1;
 	if (segment->to - segment->since > overview_long_wait(o, segment->state))
 		return SUM_LONG;
-	return segment->is_end ? -1 : SUM_OPEN;
+	return is_whole ? -1 : SUM_OPEN;
 }
 
 attar_location overview_waiter(const struct thread_block *block)

@@ -272,7 +272,7 @@ static void add_to_call(const struct overview_sums *sums, struct call *call,
 	bool is_long = overview_is_long(sums, key->state, factor ? factor->mean : 0);
 	uint64_t idle = of[CALL_LONG] + (is_long ? of[CALL_OPEN] : 0);
 
-	if (!sums->leaves_out_long || key->state == THREAD_DISK)
+	if (!overview_leaves_out(sums, key->state))
 		idle = 0;
 	idle = idle < of[CALL_WAITS] ? idle : of[CALL_WAITS];
 	call->sums[CALL_RUNS] += of[CALL_RUNS];

@@ -644,7 +644,7 @@ static int add_open(struct attar_run *run, struct overview *o, uint64_t until)
 		if (state->state == ATTAR_NO_STATE || !segment.thread ||
 			segment.to <= segment.from || overview_is_own(o, run, segment.thread))
 			continue;
-		row = row_of(o, &segment, overview_sum_of_wait(o, &segment), 0, NULL);
+		row = row_of(o, &segment, overview_sum_of_wait(run, o, &segment), 0, NULL);
 		if (!row)
 			return -ENOMEM;
 		row->interval.sums[SLICE_WATCHED] += segment.to - segment.from;

@@ -166,7 +166,7 @@ static void add_waits(const struct overview_sums *sums, const struct thread_grou
 {
 	for (size_t i = 0; i < N_WAITS; i++) {
 		uint64_t all = thread[SUM_STATE + waits[i].state],
-			 idle = sums->leaves_out_long && waits[i].part != PART_DISK
+			 idle = overview_leaves_out(sums, waits[i].state)
 					? thread[SUM_LONG + waits[i].state]
 					: 0;
 
@@ -669,12 +669,24 @@ static int read_scheds(struct attar_run *run, struct overview *o)
 	return thread_scheds_read(run, &o->scheds);
 }
 
+/*
+ * Of processes that run already, a long sleep is the pause of a loop that checks something now and
+ * then. A command is run to see how long it takes.
+ */
+static bool is_service(struct attar_run *run)
+{
+	const char *words = attar_run_target_words(run);
+
+	return attar_run_is_live(run) && words && !strstr(words, " -- ");
+}
+
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
 	enum attar_scope scope, struct overview_sums *ret_sums)
 {
 	int r = take_counts(o);
 
-	*ret_sums = (struct overview_sums){.overview = o, .run = run, .scope = scope};
+	*ret_sums = (struct overview_sums){
+		.overview = o, .run = run, .scope = scope, .is_service = is_service(run)};
 	attar_report_get_span(report, NULL, &ret_sums->elapsed);
 	if (r == 0)
 		r = end_interval(o);
