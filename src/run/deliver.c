@@ -153,7 +153,7 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 		select_see_record(run, ev);
 	if (run->replay)
 		recorded_names_see(run, ev->record);
-	r = parts_record(run, ev);
+	r = PARTS_CALL(run, record, ev);
 	if (r == 0)
 		r = run_tell_profiler(run, ev);
 	return MIN(r, 0);
@@ -324,14 +324,14 @@ int run_drain(struct attar_run *run)
 
 	if (!run->stream && !hosts_are_used(hosts_of(run)))
 		return 0;
-	r = parts_round(run);
+	r = PARTS_CALL(run, round);
 	if (r == 0)
-		r = parts_drain(run);
+		r = PARTS_CALL(run, drain);
 	if (r)
 		return MIN(r, 0);
 	r = run_deliver_round(run);
 	if (r >= 0)
-		r = parts_drained(run);
+		r = PARTS_CALL(run, drained);
 	if (r < 0)
 		return r;
 	/* the caller of attar_run_step() waits for events, not for lines */

@@ -23,11 +23,11 @@ int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t unti
 	run->clock.until = until;
 	requests_mark(run, out);
 	attar_report_span(out, run_wall_time(run, until), until - since);
-	r = parts_read(run, out);
+	r = PARTS_CALL(run, read, out);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
 	if (r == 0)
-		r = parts_report(run, out, scope);
+		r = PARTS_CALL(run, report, out, scope);
 	/* counting has no overhead worth a line per interval; keep the text of an error */
 	if (r == 0 && !run_has_database(run) && (run->stream || run->clock.ended))
 		run_fill_notes(run, out, scope);

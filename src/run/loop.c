@@ -78,7 +78,7 @@ static uint64_t earliest(uint64_t end, uint64_t tick)
 
 static int report_request(struct attar_run *run, uint64_t now)
 {
-	int r = parts_requested(run);
+	int r = PARTS_CALL(run, requested);
 
 	return r ? MIN(r, 0) : run_report_request(run, now);
 }
@@ -98,7 +98,7 @@ static int work(struct attar_run *run)
 		r = run_drain(run);
 	if (r < 0 || run_has_enough(run))
 		return r;
-	r = parts_follow(run);
+	r = PARTS_CALL(run, follow);
 	if (r == 0 && now >= run->clock.tick)
 		r = run_report_interval(run, now);
 	if (r == 0 && requests_take(run))
@@ -112,7 +112,7 @@ static int work(struct attar_run *run)
 	progress(run, now);
 	if (run->hooks.turn)
 		run->hooks.turn(run->hooks.ctx);
-	r = parts_turn(run, now);
+	r = PARTS_CALL(run, turn, now);
 	return r < 0 ? r : r == 0;
 }
 
@@ -225,13 +225,13 @@ static int loop_finish(struct attar_run *run)
 		r = run_drain(run);
 	end_with_last_event(run);
 	if (r == 0)
-		r = parts_ended(run);
+		r = PARTS_CALL(run, ended);
 	if (r == 0)
 		r = actions_end(run);
 	if (r == 0)
 		r = lines_show(run);
 	if (r == 0)
-		r = parts_finish(run);
+		r = PARTS_CALL(run, finish);
 	if (r == 0)
 		r = counts_read(run);
 	user_events_ended(&run->sources.programs.events);
@@ -255,11 +255,11 @@ static int loop_start(struct attar_run *run)
 	int r;
 
 	select_await_command(run);
-	r = parts_listen(run); /* the wait for a receiver is not part of the run's time */
+	r = PARTS_CALL(run, listen); /* the wait for a receiver is not part of the run's time */
 	if (r == 0 && run->stream)
 		r = stream_prepare(run->stream);
 	if (r == 0)
-		r = parts_begin(run);
+		r = PARTS_CALL(run, begin);
 	if (r < 0)
 		return r;
 	clock_start(&run->clock);
@@ -268,7 +268,7 @@ static int loop_start(struct attar_run *run)
 	if (r == 0 && !run->target->by_exec)
 		r = counts_enable(run);
 	if (r == 0)
-		r = parts_started(run);
+		r = PARTS_CALL(run, started);
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 
@@ -328,7 +328,7 @@ static int open_profiler(struct attar_run *run)
 	select_keep_named(run);
 	r = run->profiler->open(run, run->self);
 	if (r == 0)
-		r = parts_complete(run);
+		r = PARTS_CALL(run, complete);
 	opening_of(run)->by_profiler = false;
 	return r;
 }
@@ -374,7 +374,7 @@ static int loop_begin(
 	if (r == 0)
 		r = clock_check(run);
 	if (r == 0)
-		r = parts_prepare(run);
+		r = PARTS_CALL(run, prepare);
 	if (r == 0 && run->opts.input && !run->replay)
 		r = run_database_is_input(run) ? run_database_open(run) : replay_open(run);
 	if (r == 0)

@@ -243,7 +243,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
-	parts_stats(run, &stats);
+	PARTS_TELL(run, stats, &stats);
 	fill_seen(run, &stats, &notes, scope);
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;
 	notes.self_rss = memory_peak();
@@ -259,7 +259,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	if (base_oom_count() > run->notes.ooms)
 		attar_report_remark(report,
 			"out of memory during the run: names, stacks or counts may be missing");
-	parts_remark(run, report, scope);
+	PARTS_TELL(run, remark, report, scope);
 	malformed_remarks(run, &stats, report);
 }
 

@@ -163,41 +163,39 @@ struct run_parts {
 /* Allocates the states. 0 or -ENOMEM. */
 int parts_init(struct run_parts *parts, const struct run_part *const *list);
 
-int parts_create(struct attar_run *run);
-int parts_prepare(struct attar_run *run);
-int parts_opened(struct attar_run *run);
-int parts_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
-int parts_event(struct attar_run *run, const struct attar_event_spec *spec, bool stacks,
-	attar_event_fn *fn);
-int parts_added(struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn);
-int parts_complete(struct attar_run *run);
-int parts_started(struct attar_run *run);
-int parts_follow(struct attar_run *run);
-int parts_read(struct attar_run *run, struct attar_report *report);
-int parts_source(struct attar_run *run, struct source *s);
-int parts_attr(struct attar_run *run, const struct source *s, struct perf_event_attr *attr);
-int parts_drained(struct attar_run *run);
-int parts_requested(struct attar_run *run);
-int parts_ended(struct attar_run *run);
-int parts_listen(struct attar_run *run);
-int parts_begin(struct attar_run *run);
-int parts_round(struct attar_run *run);
-int parts_drain(struct attar_run *run);
-int parts_kept(struct attar_run *run, const struct attar_event *event);
-int parts_finish(struct attar_run *run);
-void parts_detach(struct attar_run *run);
-int parts_record(struct attar_run *run, const struct attar_event *event);
-void parts_toggled(struct attar_run *run, uint32_t source, bool on);
-int parts_turn(struct attar_run *run, uint64_t now);
-int parts_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
-void parts_stats(struct attar_run *run, struct attar_stream_stats *stats);
-void parts_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
+/*
+ * Calls a hook of each part that has it, until one of them does not return 0; its result, or 0.
+ * Needs run/run.h.
+ */
+#define PARTS_CALL(run, hook, ...)                                                                 \
+	({                                                                                         \
+		struct attar_run *run_ = (run);                                                    \
+		int r_ = 0;                                                                        \
+                                                                                                   \
+		for (int i_ = 0; r_ == 0 && i_ < PART_COUNT; i_++)                                 \
+			if (run_->parts.list[i_]->hook)                                            \
+				r_ = run_->parts.list[i_]->hook(                                   \
+					run_, run_->parts.state[i_] __VA_OPT__(, ) __VA_ARGS__);   \
+		r_;                                                                                \
+	})
 
-/* Frees what the states hold, then the states. */
-void parts_free(struct attar_run *run);
-void parts_done(struct run_parts *parts);
+/* The same for hooks that return nothing. */
+#define PARTS_TELL(run, hook, ...)                                                                 \
+	do {                                                                                       \
+		struct attar_run *run_ = (run);                                                    \
+                                                                                                   \
+		for (int i_ = 0; i_ < PART_COUNT; i_++)                                            \
+			if (run_->parts.list[i_]->hook)                                            \
+				run_->parts.list[i_]->hook(                                        \
+					run_, run_->parts.state[i_] __VA_OPT__(, ) __VA_ARGS__);   \
+	} while (0)
 
 /* Passes a sample to the parts whose bits are set in steps. 1: one of them has taken it. */
-int parts_sample(struct attar_run *run, uint32_t steps, struct attar_event *event);
+int parts_sample(struct attar_run *run, uint64_t steps, struct attar_event *event);
+
+/* The hooks of the same names; then parts_done() frees the states. */
+void parts_detach(struct attar_run *run);
+void parts_free(struct attar_run *run);
+void parts_done(struct run_parts *parts);
 
 #endif

@@ -32,7 +32,7 @@ int run_create(const struct attar_profiler *profiler, const struct run_directory
 	run->sources.ctx = run;
 	r = parts_init(&run->parts, run_parts);
 	if (r == 0)
-		r = parts_create(run);
+		r = PARTS_CALL(run, create);
 	if (r < 0) {
 		attar_run_free(run);
 		return r;

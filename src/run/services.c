@@ -10,6 +10,7 @@
 #include "run/source/open.h"
 #include "run/source/sources.h"
 #include "run/stop.h"
+#include "source/expr_names.h"
 #include "stream/stream.h"
 #include "symbol/dso.h"
 
@@ -238,16 +239,6 @@ uint64_t attar_run_freq(const struct attar_run *run)
 	return run->opts.freq;
 }
 
-/* Modules are "[name]" in the cache; the kernel's print formats put the brackets themselves. */
-static const char *module_of(struct attar_run *run, const char *dso)
-{
-	size_t n = strlen(dso);
-
-	if (n < 2 || dso[0] != '[' || !strcmp(dso, "[kernel.kallsyms]"))
-		return NULL;
-	return intern_bytes(&run->texts, dso + 1, n - 2);
-}
-
 attar_location run_kernel_location(const struct attar_run *run, uint64_t address)
 {
 	uint16_t kernel = run->stream ? run->stream->procs.kernel : ATTAR_DSO_KERNEL;
@@ -255,23 +246,12 @@ attar_location run_kernel_location(const struct attar_run *run, uint64_t address
 	return (uint64_t)kernel << 48 | (address & PLACE_OFFSET);
 }
 
-/*
- * Resolves an address for %pS and similar conversions of the kernel's print formats. The size is
- * omitted: the symbol cache includes the padding before the next function in it.
- */
 static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name *ret_name)
 {
 	struct attar_run *run = ctx;
-	struct attar_symbols *symbols = attar_run_symbols(run);
-	struct attar_symbol symbol;
 
-	if ((int64_t)address >= 0 || !symbols ||
-		attar_symbols_resolve(symbols, run_kernel_location(run, address), &symbol) < 0)
-		return false;
-	*ret_name = (struct attar_kernel_name){.name = symbol.mangled,
-		.module = module_of(run, symbol.dso),
-		.start = address - symbol.offset};
-	return true;
+	return expr_name_function(
+		run->symbols, run_kernel_location(run, address), address, ret_name);
 }
 
 /* The names of all profilers, which may be events. */

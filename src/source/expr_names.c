@@ -68,3 +68,30 @@ size_t expr_name_comm(struct attar_stream *stream, pid_t tid, char *ret_text, si
 		return name_in_proc(stream, tid, ret_text, max);
 	return expr_name_copy(thread ? thread->comm : NULL, ret_text, max);
 }
+
+/* Modules are "[name]" in the cache; the kernel's print formats put the brackets themselves. */
+static const char *module_of(const char *dso, char *ret_name, size_t max)
+{
+	size_t n = strlen(dso);
+
+	if (n < 2 || n - 2 >= max || dso[0] != '[' || !strcmp(dso, "[kernel.kallsyms]"))
+		return NULL;
+	memcpy(ret_name, dso + 1, n - 2);
+	ret_name[n - 2] = '\0';
+	return ret_name;
+}
+
+bool expr_name_function(struct attar_symbols *symbols, attar_location location, uint64_t address,
+	struct attar_kernel_name *ret_name)
+{
+	static __thread char module[64];
+	struct attar_symbol symbol;
+
+	if ((int64_t)address >= 0 || !symbols ||
+		attar_symbols_resolve(symbols, location, &symbol) < 0)
+		return false;
+	*ret_name = (struct attar_kernel_name){.name = symbol.mangled,
+		.module = module_of(symbol.dso, module, sizeof(module)),
+		.start = address - symbol.offset};
+	return true;
+}

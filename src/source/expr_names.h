@@ -19,3 +19,11 @@ size_t expr_name_code(
 size_t expr_name_user(struct attar_symbols *symbols, const struct attar_stream *stream, pid_t tid,
 	uint64_t address, char *ret_text, size_t max);
 size_t expr_name_comm(struct attar_stream *stream, pid_t tid, char *ret_text, size_t max);
+
+/*
+ * The function at an address of the kernel, for %pS and similar conversions of print formats, until
+ * the next call. The size is omitted: the symbol cache includes the padding before the next
+ * function in it.
+ */
+bool expr_name_function(struct attar_symbols *symbols, attar_location location, uint64_t address,
+	struct attar_kernel_name *ret_name);

@@ -74,31 +74,12 @@ static void set_expr(void *ctx, struct attar_expr_opts *opts)
 		.comm_get = comm_get};
 }
 
-static const char *resolved_module(const char *dso, char *ret_name, size_t max)
-{
-	size_t n = strlen(dso);
-
-	if (n < 2 || n - 2 >= max || dso[0] != '[' || !strcmp(dso, "[kernel.kallsyms]"))
-		return NULL;
-	memcpy(ret_name, dso + 1, n - 2);
-	ret_name[n - 2] = '\0';
-	return ret_name;
-}
-
 /* For attar_format_print() with formats of the catalog. */
 static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name *ret_name)
 {
-	static __thread char module[64];
-	struct stream_events *e = ctx;
-	struct attar_symbol symbol;
+	const struct stream_events *e = ctx;
 
-	if ((int64_t)address >= 0 ||
-		attar_symbols_resolve(e->symbols, attar_location_kernel(address), &symbol) < 0)
-		return false;
-	*ret_name = (struct attar_kernel_name){.name = symbol.mangled,
-		.module = resolved_module(symbol.dso, module, sizeof(module)),
-		.start = address - symbol.offset};
-	return true;
+	return expr_name_function(e->symbols, attar_location_kernel(address), address, ret_name);
 }
 
 /* ---- sources ---- */

@@ -12,6 +12,7 @@
 
 #include "attar/stream.h"
 #include "base/base.h"
+#include "stream/stream.h"
 
 enum { EVENTS_MAX = 8, CALLS = 23 };
 
@@ -109,6 +110,28 @@ static void test_filtered_samples_are_not_delivered(void **state)
 	attar_stream_get_stats(stream, &stats);
 	assert_int_equal(stats.samples, CALLS);
 	assert_int_equal(stats.missing, 0);
+	attar_stream_free(stream);
+	attar_target_free(target);
+}
+
+/* The kernel writes each call once, and each source filters it. */
+static void test_one_counter_for_the_same_tracepoint(void **state)
+{
+	struct attar_target *target = self();
+	struct attar_stream *stream = stream_of(target,
+		with_number("raw_syscalls:sys_enter/id * 2 == %d * 2/,raw_syscalls:sys_enter/"
+			    "id * 2 == 1/,raw_syscalls:sys_enter/id * 2 != %d * 2 + 1/,"
+			    "raw_syscalls:sys_exit"),
+		ATTAR_STREAM_KEEP_OWN);
+	struct counts counts;
+
+	assert_int_equal(stream->n_counters, 3); /* with the counter of side-band records */
+	live_getppid(CALLS);
+	counts = drain(stream);
+	assert_int_equal(counts.samples[0], CALLS);
+	assert_int_equal(counts.samples[1], 0);
+	assert_true(counts.samples[2] >= CALLS);
+	assert_true(counts.samples[3] >= CALLS); /* it has the second counter */
 	attar_stream_free(stream);
 	attar_target_free(target);
 }
@@ -378,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_filter_in_the_kernel_and_in_attar),
 		cmocka_unit_test(test_filtered_samples_are_not_delivered),
+		cmocka_unit_test(test_one_counter_for_the_same_tracepoint),
 		cmocka_unit_test(test_own_events_are_not_delivered_by_default),
 		cmocka_unit_test(test_stacks_of_some_and_of_all),
 		cmocka_unit_test(test_periods),

@@ -28,7 +28,7 @@ static int stop(void **state)
 static void set(struct attar_run *run, const char *option, const char *value)
 {
 	assert_int_equal(attar_run_set(run, option, value), 0);
-	assert_int_equal(parts_prepare(run), 0);
+	assert_int_equal(PARTS_CALL(run, prepare), 0);
 }
 
 static void are_read(struct attar_run *run, uint64_t pages, uint32_t watermark, int wait_ms)

@@ -26,8 +26,8 @@ static struct perf_event_attr attr_of(struct attar_run *run, const char *method)
 	struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE, .sample_type = FIELDS};
 
 	assert_int_equal(attar_run_set(run, "unwind", method), 0);
-	assert_int_equal(parts_prepare(run), 0);
-	assert_int_equal(parts_attr(run, NULL, &attr), 0);
+	assert_int_equal(PARTS_CALL(run, prepare), 0);
+	assert_int_equal(PARTS_CALL(run, attr, NULL, &attr), 0);
 	return attr;
 }
 
@@ -63,7 +63,7 @@ static void test_lbr_without_user_code(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(attr); i++) {
 		struct perf_event_attr before = attr[i];
 
-		assert_int_equal(parts_attr(run, NULL, &attr[i]), 0);
+		assert_int_equal(PARTS_CALL(run, attr, NULL, &attr[i]), 0);
 		assert_memory_equal(&attr[i], &before, sizeof(before));
 	}
 }

@@ -351,7 +351,7 @@ int replay_start(struct attar_run *run)
 	for (uint32_t i = 0; r == 0 && i < run->sources.list.n; i++)
 		r = connect_source(run, i);
 	if (r == 0)
-		r = parts_opened(run);
+		r = PARTS_CALL(run, opened);
 	vec_each (&replay->events, event) {
 		event->is_plain = is_plain(run, event);
 		vec_each (&event->numbers, number)

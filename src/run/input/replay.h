@@ -19,7 +19,7 @@
 struct replay_sources {
 	VEC(uint32_t) numbers; /* of the sources that receive the event */
 	bool is_plain;         /* one source receives all of its samples */
-	uint32_t steps;        /* of all of them, see struct source */
+	uint64_t steps;        /* of all of them, see struct source */
 };
 
 /* A source of which the recording only has the samples in some modes (perf/modes.h). */

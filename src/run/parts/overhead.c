@@ -49,7 +49,7 @@ static int overhead_source(struct attar_run *run, void *self, struct source *s)
 	const struct run_overhead *overhead = self;
 
 	if (overhead->selects && !run->replay)
-		s->use->steps |= 1U << PART_OVERHEAD;
+		s->use->steps |= UINT64_C(1) << PART_OVERHEAD;
 	return 0;
 }
 

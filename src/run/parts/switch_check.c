@@ -108,7 +108,7 @@ static int switch_check_opened(struct attar_run *run, void *self)
 		check->source = (uint32_t)(s - run->sources.list.at);
 		check->prev = prev->offset;
 		check->next = next->offset;
-		s->use->steps |= 1U << PART_SWITCH_CHECK;
+		s->use->steps |= UINT64_C(1) << PART_SWITCH_CHECK;
 		check->event = event_of(run, check->source);
 		r = switch_records_begin(&check->records, run, s);
 	}

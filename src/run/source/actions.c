@@ -52,7 +52,7 @@ int source_set_actions(struct attar_run *run, struct source *s)
 	if (r == 0 && spec)
 		r = run_check_attributes(run, spec);
 	if (r == 0)
-		r = parts_source(run, s);
+		r = PARTS_CALL(run, source, s);
 	if (s->use->actions.exec || s->use->actions.triggers || s->use->pushes ||
 		s->use->emission.emitter || s->use->actions.condition || sample_filter_is_on(run) ||
 		run->select.by_emitter)
@@ -204,7 +204,7 @@ static int act_on_kept(
 	if (r == 0 || is_hidden(run, event) ||
 		(!s->use->emission.emitter && !select_has(run, event->thread)))
 		return leave_out(run);
-	r = s->use->pushes ? parts_kept(run, event) : 0;
+	r = s->use->pushes ? PARTS_CALL(run, kept, event) : 0;
 	if (r < 0)
 		return r;
 	return s->use->emission.emitter ? s->use->emission.emitter->act(run, self, s, event)

@@ -160,7 +160,7 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 	const struct attar_event_list *list;
 	int r;
 
-	r = parts_events(run, text, stacks, fn);
+	r = PARTS_CALL(run, events, text, stacks, fn);
 	if (r)
 		return MIN(r, 0);
 	r = parse(run, text, &list);
@@ -172,7 +172,7 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		r = read_batch(run, &list->at[i]);
 		if (r < 0)
 			break;
-		r = parts_event(run, &list->at[i], stacks, fn);
+		r = PARTS_CALL(run, event, &list->at[i], stacks, fn);
 		if (r) {
 			r = MIN(r, 0);
 			continue;
@@ -185,7 +185,7 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		}
 		r = run_add_spec(run, &list->at[i], &attr, fn);
 		if (r == 0)
-			r = parts_added(run, &list->at[i], fn);
+			r = PARTS_CALL(run, added, &list->at[i], fn);
 	}
 	return r;
 }

@@ -136,5 +136,5 @@ int open_all(struct attar_run *run)
 		r = open_stream(run);
 	if (r == 0)
 		select_learn(run);
-	return r == 0 ? parts_opened(run) : r;
+	return r == 0 ? PARTS_CALL(run, opened) : r;
 }

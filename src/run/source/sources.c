@@ -36,7 +36,7 @@ int run_add_source(struct attar_run *run, const char *name, const struct perf_ev
 		.attr = *attr,
 		.keeps_own = run->select.keeps_own,
 		.use = source_use_new(&use)};
-	int r = s.use ? parts_source(run, &s) : base_oom();
+	int r = s.use ? PARTS_CALL(run, source, &s) : base_oom();
 
 	run->select.has_all_cpus |= use.all_cpus;
 	if (r == 0 && (sample_filter_is_on(run) || s.use->pushes))
@@ -102,7 +102,7 @@ int run_source_enable(struct attar_run *run, uint32_t i, bool on)
 
 	if (!s || !source_counter(&run->sources, s))
 		return attar_fail(-EINVAL, "run_source_enable(): source %u is not open", i);
-	parts_toggled(run, i, on);
+	PARTS_TELL(run, toggled, i, on);
 	return enable(run, s, on);
 }
 
@@ -145,7 +145,7 @@ static int open_counter(void *ctx, struct source *s)
 	attar_stream_attr(&attr, false);
 	attr.wakeup_watermark = rings_of(run)->watermark;
 	attr.enable_on_exec = run->target->by_exec;
-	r = parts_attr(run, s, &attr);
+	r = PARTS_CALL(run, attr, s, &attr);
 	if (r < 0)
 		return r;
 	r = s->use->timer ? timer_open(run, s, &attr)

@@ -19,7 +19,7 @@ struct source_use {
 	attar_event_fn *fn;
 	const struct attar_input *input; /* the fields that the profiler wants; NULL: none */
 	const struct attar_field *fields[ATTAR_INPUT_FIELDS]; /* as bound: attar_event.fields */
-	uint32_t steps;           /* parts that its samples pass before it, 1 << enum part_id */
+	uint64_t steps;           /* parts that its samples pass before it, 1 << enum part_id */
 	bool is_internal;         /* for the run, not an event of the profiler */
 	bool is_direct;           /* in this round: its samples go to fn only */
 	bool is_stopped;          /* by run_source_enable() */
