@@ -62,14 +62,14 @@ struct attar_wait {
 	long call;     /* number of the system call; -1: none, or unknown */
 	int fd;        /* of the call; -1: none */
 	pid_t pid;     /* the process that can end the wait; 0: unknown */
-	pid_t tid;     /* the thread of it; 0: any */
+	pid_t tid;     /* the thread of it; 0: any of several */
 	char comm[ATTAR_WAIT_COMM_BYTES]; /* of this thread or process */
 	char other_state;                 /* its state, if one thread is meant; 0: unknown */
 	unsigned others;                  /* further processes that could end the wait */
 	uint64_t address;                 /* of the futex(2); 0: none */
 	uint64_t ip, sp;                  /* of the program, in the call; 0: unknown */
-	/* What it waits for: a path, an address such as 127.0.0.1:5432, a function of the kernel.
-	 * Without control characters. */
+	/* What it waits for: a path, an address such as 127.0.0.1:5432, a function of the kernel;
+	 * of a condition: threads of the process that run. Without control characters. */
 	char object[ATTAR_WAIT_OBJECT_BYTES];
 };
 
@@ -87,7 +87,8 @@ struct attar_waits;
 
 /*
  * Does not look for the other ends of pipes, sockets and FUSE file systems, for which the open
- * files of all processes are read: a millisecond for each 500 of them.
+ * files of all processes are read: a millisecond for each 500 of them. Nor for threads that run
+ * while others wait for conditions.
  */
 #define ATTAR_WAITS_NO_FILES 0x1u
 

@@ -125,7 +125,7 @@ static int read_files(struct attar_waits *waits)
 
 /* ---- the other end ---- */
 
-static pid_t process_of(pid_t tid)
+pid_t wait_process_of(pid_t tid)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	const char *line;
@@ -143,7 +143,7 @@ int wait_other_end(struct attar_waits *waits, const struct wait_thread *thread,
 	struct attar_wait *wait, uint64_t inode)
 {
 	const bool is_pipe = wait->kind == ATTAR_WAIT_PIPE;
-	pid_t own = process_of(thread->tid), found = 0, counted = 0;
+	pid_t own = wait_process_of(thread->tid), found = 0, counted = 0;
 	int r = read_files(waits);
 	uint64_t *first = r == 0 ? map_get(&waits->by_inode, inode) : NULL;
 	bool is_own = false;
@@ -265,7 +265,7 @@ int wait_file_lock(
 	n = readlink(path, link, sizeof(link) - 1);
 	if (n > 0)
 		wait_set_object(wait, "%.*s", (int)n, link);
-	holder = map_get(&waits->lock_holders, (uint64_t)process_of(thread->tid));
+	holder = map_get(&waits->lock_holders, (uint64_t)wait_process_of(thread->tid));
 	if (holder)
 		wait_set_other(wait, (pid_t)*holder, 0);
 	return r;

@@ -23,10 +23,10 @@ enum {
 	SINCE_CPUS_MAX = 1 << 13,
 	SINCE_STACK_BYTES = 256 << 10,
 	SINCE_TRIES = 3,
-	SINCE_LATE_MAX = 4, /* CPUs that have not answered, after which no other is asked */
+	SINCE_LATE_MAX = 2, /* CPUs that have not answered, after which no other is asked */
 };
 
-static const long answer_max = 20000000; /* ns: a CPU may have other things to do */
+static const long answer_max = 100000000; /* ns: a CPU may have other things to do */
 
 /* The CPU's answer. Freed by the last of both threads. */
 struct since_answer {

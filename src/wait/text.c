@@ -102,8 +102,12 @@ static void text_add(struct buf *b, const struct attar_wait *wait)
 		text_add_other(b, wait, ", held by ");
 		break;
 	case ATTAR_WAIT_CONDITION:
-		buf_printf(b, "another thread to signal the condition at 0x%llx",
-			(unsigned long long)wait->address);
+		buf_printf(b, "another thread to signal the condition at 0x%llx%s%s%s",
+			(unsigned long long)wait->address, *wait->object ? ", while " : "",
+			wait->object,
+			!*wait->object                   ? ""
+			: strstr(wait->object, ") and ") ? " run"
+							 : " runs");
 		break;
 	case ATTAR_WAIT_THREAD:
 	case ATTAR_WAIT_CHILD:

@@ -2,6 +2,7 @@
 /* What a thread waits for, by its state, its system call and the kernel function that waits. */
 #include <ctype.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -28,6 +29,7 @@ int attar_waits_new(unsigned flags, struct attar_waits **ret_waits)
 	waits->process = check_process;
 	proc_memory_hold();
 	waits->has_files = waits->has_unix = flags & ATTAR_WAITS_NO_FILES;
+	waits->has_running = !waits->has_files;
 	*ret_waits = waits;
 	return 0;
 }
@@ -47,6 +49,7 @@ void attar_waits_free(struct attar_waits *waits)
 	}
 	vec_done(&waits->nets);
 	vec_done(&waits->cpus);
+	vec_done(&waits->running);
 	free(waits);
 }
 
@@ -86,10 +89,23 @@ void wait_set_object(struct attar_wait *wait, const char *fmt, ...)
 	snprintf(wait->object, sizeof(wait->object), "%s", buf_text(&text));
 }
 
+/* The number of links of a directory of /proc is that of its directories, with . and .. */
+static bool has_one_thread(pid_t pid)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return stat(path, &st) == 0 && st.st_nlink == 3;
+}
+
 void wait_set_other(struct attar_wait *wait, pid_t pid, pid_t tid)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	char *comm _cleanup_free_ = wait_line(tid ?: pid, "comm");
+
+	if (!tid && has_one_thread(pid))
+		tid = pid;
 
 	wait->pid = pid;
 	wait->tid = tid;
@@ -360,7 +376,7 @@ static int wait_call(struct attar_waits *waits, const struct wait_thread *thread
 		return wait_select(waits, thread, wait);
 	case CALL_FUTEX:
 		wait_futex(thread, wait);
-		return 0;
+		return wait->kind == ATTAR_WAIT_CONDITION ? wait_running(waits, thread, wait) : 0;
 	case CALL_SLEEPS:
 		wait->kind = ATTAR_WAIT_TIME;
 		return 0;

@@ -13,6 +13,7 @@ enum {
 	WAIT_FILES_OF_PROCESS_MAX = 4096,
 	WAIT_LINKS_MAX = 1 << 17, /* open files that are looked at, most of which are others */
 	WAIT_SOCKETS_MAX = 1 << 16,
+	WAIT_THREADS_MAX = 4096, /* of a process, of which one may run */
 };
 
 /* A pipe, socket or /dev/fuse that a process has open. */
@@ -42,6 +43,13 @@ struct wait_sockets {
 	VEC(struct wait_socket) list;
 };
 
+/* A thread of a process that ran when the process was looked at; tid 0: none did. */
+struct wait_running {
+	pid_t pid, tid;
+	unsigned others;
+	char comm[ATTAR_WAIT_COMM_BYTES];
+};
+
 /* By how much the clock of a CPU's run queue is behind CLOCK_MONOTONIC. */
 struct wait_cpu {
 	int cpu;
@@ -58,6 +66,8 @@ struct attar_waits {
 	struct map by_inode;     /* the index of the first one, + 1 */
 	struct map unix_peers;   /* inode to inode of the other end */
 	VEC(struct wait_sockets *) nets;
+	bool has_running; /* threads that run are looked for */
+	VEC(struct wait_running) running;
 	VEC(struct wait_cpu) cpus; /* that were asked */
 	unsigned late_cpus;        /* of these, that did not answer in time */
 };
@@ -88,7 +98,16 @@ int wait_number_inside(pid_t tid);
 
 void wait_futex(const struct wait_thread *thread, struct attar_wait *wait);
 
+/* ---- running.c ---- */
+
+/* Of a condition: sets the thread of the process that runs meanwhile. 0 or -ENOMEM. */
+int wait_running(
+	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait);
+
 /* ---- files.c ---- */
+
+/* The process of a thread; 0: it has ended. */
+pid_t wait_process_of(pid_t tid);
 
 /* For data of the file that wait->fd names, or for room in it. 0 or -ENOMEM. */
 int wait_file(struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait);

@@ -82,7 +82,8 @@ def recorded(request):
     out = subprocess.run(
         [tool, 'record', '-q', '-a', '-m', pages,
          *(['--switch-events'] if tool == 'perf' else []),
-         '-o', '-', '-e', 'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', '--', 'taskset', '-c',
+         '-o', '-', '-e', 'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', '--',
+         'taskset', '-c',
          str(CPUS[-1]), *SLEEPER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         check=True).stdout
     return Pipe(out)

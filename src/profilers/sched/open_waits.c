@@ -25,8 +25,8 @@ static const uint64_t scan_cpu_ns_max = 100000000, scan_ns_max = 500000000;
 struct search {
 	const struct open_waits_opts *opts;
 	struct run_waits recorded; /* time 0: of a live run */
-	size_t next;                     /* the thread of `recorded` that is taken */
-	struct open_waits *found;        /* with room for FOUND_MAX */
+	size_t next;               /* the thread of `recorded` that is taken */
+	struct open_waits *found;  /* with room for FOUND_MAX */
 	struct attar_waits *waits, *without_files;
 	/* Of the system: threads that wait for a peer, and whether any process is stopped. */
 	pid_t *peers; /* room for PEERS_MAX */
@@ -51,10 +51,13 @@ static pid_t other_of(const struct attar_wait *wait)
 	return wait->tid ? wait->tid : wait->pid;
 }
 
-/* Whether the last one waits for the thread itself: none of the chain can go on. */
+/*
+ * Whether the last one waits for the thread itself: none of the chain can go on. Any thread of a
+ * process may use its files.
+ */
 static bool is_circle(const struct attar_wait *chain, int n, pid_t tid)
 {
-	return other_of(&chain[n - 1]) == tid && !chain[n - 1].others;
+	return chain[n - 1].tid == tid && !chain[n - 1].others;
 }
 
 /* "holder (77) waits for data of pipe:[12], written by writer (78)": of the last in the chain. */
@@ -179,20 +182,21 @@ static uint64_t ran_last(const struct search *s, pid_t tid)
 	return attar_waits_since(s->waits, tid);
 }
 
-/* How long the thread has waited, ns; 0: unknown. */
+/*
+ * How long the thread has waited, ns; 0: unknown. It has not run since the wait began, whatever the
+ * profiler has seen.
+ */
 static uint64_t length_of(
 	struct attar_run *run, const struct search *s, pid_t tid, bool *ret_is_lower_bound)
 {
 	const uint64_t seen_until = attar_run_until(run),
-		       until = s->recorded.time ? s->recorded.time : seen_until;
-	const uint64_t seen = s->opts->since(run, s->opts->self, tid);
-	uint64_t since = seen && seen < seen_until ? seen : ran_last(s, tid);
+		       until = s->recorded.time ? s->recorded.time : seen_until,
+		       seen = s->opts->since(run, s->opts->self, tid), ran = ran_last(s, tid);
+	uint64_t since = !seen ? attar_run_began(run) : seen < seen_until ? seen : until;
 
-	*ret_is_lower_bound = !since && !seen;
-	if (!since)
-		since = seen ? until : attar_run_began(run);
-	else if (!seen && since > attar_run_began(run)) /* the kernel's bound is worse */
-		since = attar_run_began(run);
+	*ret_is_lower_bound = !seen && !ran;
+	if (ran && ran < since)
+		since = ran;
 	return since < until ? until - since : 0;
 }
 
