@@ -40,3 +40,36 @@ int words_split(char *text, char **ret_words, size_t max)
 	ret_words[n] = NULL;
 	return (int)n;
 }
+
+char *words_trim(char *text)
+{
+	static const char ends[] = " \t\r";
+	char *end;
+
+	text += strspn(text, ends);
+	end = text + strlen(text);
+	while (end > text && strchr(ends, end[-1]))
+		*--end = '\0';
+	return text;
+}
+
+char *words_next_line(struct words_lines *lines)
+{
+	char *line = lines->next, *end;
+
+	if (!line)
+		return NULL;
+	lines->number += 1 + lines->joined;
+	lines->joined = 0;
+	end = strchr(line, '\n');
+	while (end && !(lines->short_comments && *line == '#') &&
+		(end[1] == ' ' || end[1] == '\t')) {
+		*end = ' ';
+		lines->joined++;
+		end = strchr(end, '\n');
+	}
+	if (end)
+		*end++ = '\0';
+	lines->next = end;
+	return line;
+}

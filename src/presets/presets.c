@@ -5,7 +5,6 @@
  */
 #include "presets/presets.h"
 
-#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -44,17 +43,6 @@ static struct {
 
 #define bad(preset_, fmt_, ...) attar_fail(-EINVAL, "%s: " fmt_, (preset_)->path, ##__VA_ARGS__)
 
-static char *trim(char *text)
-{
-	char *end;
-
-	text += strspn(text, " \t");
-	end = text + strlen(text);
-	while (end > text && isspace((unsigned char)end[-1]))
-		*--end = '\0';
-	return text;
-}
-
 /* "COMMAND | WHAT" */
 static int take_example(struct preset *p, char *value)
 {
@@ -66,7 +54,7 @@ static int take_example(struct preset *p, char *value)
 		return bad(p, "too many examples");
 	*bar = '\0';
 	p->examples[p->n_examples++] =
-		(struct attar_example){.command = trim(value), .what = trim(bar + 3)};
+		(struct attar_example){.command = words_trim(value), .what = words_trim(bar + 3)};
 	return 0;
 }
 
@@ -77,7 +65,7 @@ static int take_line(struct preset *p, char *line)
 	if (!colon)
 		return bad(p, "'%s': the syntax of a line is KEY: VALUE", line);
 	*colon = '\0';
-	value = trim(colon + 1);
+	value = words_trim(colon + 1);
 	if (!strcmp(line, "name"))
 		p->pub.name = value;
 	else if (!strcmp(line, "group"))
@@ -98,20 +86,14 @@ static int take_line(struct preset *p, char *line)
 	return 0;
 }
 
-/* Lines that begin with a blank continue the one before. */
 static int take_lines(struct preset *p)
 {
+	struct words_lines lines = {.next = p->text};
+	char *line;
 	int r = 0;
 
-	for (char *line = p->text, *next; r == 0 && line; line = next) {
-		next = strchr(line, '\n');
-		while (next && (next[1] == ' ' || next[1] == '\t')) {
-			*next = ' ';
-			next = strchr(next, '\n');
-		}
-		if (next)
-			*next++ = '\0';
-		line = trim(line);
+	while (r == 0 && (line = words_next_line(&lines))) {
+		line = words_trim(line);
 		if (*line && *line != '#')
 			r = take_line(p, line);
 	}

@@ -119,6 +119,8 @@ def test_valid_configuration(tmp_path):
     ('[cpu]\nrun = stat -i 1s -o x.jsno\n', '2: run: --output: no format has the extension .jsno'),
     ('[cpu]\nrun = attar stat -i 1s\n', "2: run: begin with the name of the profiler"),
     ('[cpu]\nfreq = 3\n', "2: no such key 'freq'"),
+    ('[cpu]\nrun = profile\n    -i 1s\n[own]\nfreq = 3\n', ":5: no such key 'freq'"),
+    ('# text\n    run = stat\n', ":2: 'run' is outside a section"),
     ('[agent]\ninsecure = maybe\n', "2: insecure: 'maybe' is neither yes nor no"),
     (EMPTY + EMPTY, "3: section 'count' already exists in line 1"),
     ('[Cpu]\n', '1: .*lower-case'),

@@ -294,22 +294,11 @@ static int take_run(struct reader *r, const char *key, const char *value)
 	return r->section->run ? 0 : base_oom();
 }
 
-static char *trim(char *text)
-{
-	char *end;
-
-	text += strspn(text, " \t\r");
-	end = text + strlen(text);
-	while (end > text && strchr(" \t\r", end[-1]))
-		*--end = '\0';
-	return text;
-}
-
 static int take_line(struct reader *r, char *line)
 {
 	char *equals, *key, *value;
 
-	line = trim(line);
+	line = words_trim(line);
 	if (!*line || *line == '#' || *line == ';')
 		return 0;
 	if (*line == '[') {
@@ -325,8 +314,8 @@ static int take_line(struct reader *r, char *line)
 		return bad(r, r->line, "'%s': the syntax of a line is KEY = VALUE, or [NAME]",
 			CLIP(line));
 	*equals = '\0';
-	key = trim(line);
-	value = trim(equals + 1);
+	key = words_trim(line);
+	value = words_trim(equals + 1);
 	if (r->section)
 		return take_run(r, key, value);
 	if (!r->in_agent)
@@ -339,22 +328,14 @@ static int take_line(struct reader *r, char *line)
 	return 0;
 }
 
-/* Lines that begin with a blank continue the one before. */
 static int take_lines(struct reader *r, char *text)
 {
-	unsigned next_line = 1;
+	struct words_lines lines = {.next = text, .short_comments = true};
+	char *line;
 	int e = 0;
 
-	for (char *line = text, *next; e == 0 && line; line = next) {
-		r->line = next_line++;
-		next = strchr(line, '\n');
-		while (next && *line != '#' && (next[1] == ' ' || next[1] == '\t')) {
-			*next = ' ';
-			next_line++;
-			next = strchr(next, '\n');
-		}
-		if (next)
-			*next++ = '\0';
+	while (e == 0 && (line = words_next_line(&lines))) {
+		r->line = lines.number;
 		e = keep_on(r, take_line(r, line));
 	}
 	return e;
