@@ -112,6 +112,20 @@ class TestScripts:
             of_script(tmp_path, SCRIPT, 'overview', '-p', 100), 'system calls')
         assert [r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls'] == [3]
 
+    def test_name_of_processes_with_one_pid(self, tmp_path):
+        """Three processes, one after the other: the first one has used most of the CPU time."""
+        text, names = EVENTS, ['first', 'second', 'last']
+        for i, (name, end) in enumerate(zip(names, [900, 90, 9])):
+            text += f'''{i + 1}.000 0 1/1 init fork 100/100
+{i + 1}.001 0 100/100 {name} exec
+{i + 1}.002 0 1/1 init sched:sched_switch stack=0xb1 prev_pid=1 prev_state=1 next_pid=100
+{i + 1}.{10 + end:03} 0 100/100 {name} sched:sched_switch stack=0xb1 prev_pid=100 prev_state=16 \
+next_pid=1
+{i + 1}.{11 + end:03} 0 100/100 {name} exit
+'''
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        assert [(r['pid'], r['comm']) for r in rows(found, 'processes')] == [(100, 'first')]
+
     @pytest.mark.parametrize('n', [0, 1, 19, 20])
     def test_few_samples(self, tmp_path, n):
         """With fewer than 20, it is not known what runs on the CPU."""

@@ -255,6 +255,7 @@ struct overview_process {
 	char comm[THREAD_COMM_BYTES];
 	unsigned processes, threads;
 	uint64_t parts[PARTS], all;
+	uint64_t named; /* the time under this name, of an exited process */
 };
 
 /* A row of overview.threads, and its sums as if all of the time had been watched. */

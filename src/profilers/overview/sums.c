@@ -180,15 +180,24 @@ static void add_waits(const struct overview_sums *sums, const struct thread_grou
 	parts[PART_IDLE] += thread[SUM_STATE + THREAD_CONDITION] + thread[SUM_STATE + THREAD_WORK];
 }
 
-/* The present name of the main thread, or one that a thread had. */
+/*
+ * The present name of the main thread. If that has exited, the name under which it was on a CPU for
+ * most of the time: its last name may be that of another process, with the same pid. Otherwise one
+ * that a thread had.
+ */
 static void name_process(const struct overview_sums *sums, struct overview_process *process,
-	const struct thread_group *group)
+	const struct thread_row *row)
 {
+	const struct thread_group *group = &row->group;
 	const struct attar_thread *thread = attar_run_thread(sums->run, group->pid);
+	bool is_present = thread && !thread->exited, is_main = group->tid == group->pid;
+	uint64_t time = is_main ? running(row->sums) + 1 : 0;
 
-	if (*process->comm && group->tid != group->pid)
+	if (*process->comm && (is_present ? !is_main : time <= process->named))
 		return;
-	snprintf(process->comm, sizeof(process->comm), "%s", thread ? thread->comm : group->comm);
+	process->named = time;
+	snprintf(process->comm, sizeof(process->comm), "%s",
+		is_present ? thread->comm : group->comm);
 }
 
 static void add_thread(const struct overview_sums *sums, struct overview_process *process,
@@ -200,7 +209,7 @@ static void add_thread(const struct overview_sums *sums, struct overview_process
 	else
 		process->parts[PART_UNDIVIDED] += running(row->sums);
 	add_waits(sums, &row->group, row->sums, process->parts);
-	name_process(sums, process, &row->group);
+	name_process(sums, process, row);
 }
 
 static int by_pid(const void *a, const void *b)
