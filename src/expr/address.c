@@ -85,6 +85,21 @@ int32_t expr_add_move(struct expr_parser *p, enum expr_op op, int32_t a, int32_t
 	return expr_add_formatted(p, node);
 }
 
+/* Whether the bytes of a node are in the data of the event. */
+static bool is_data(const struct expr_parser *p, int32_t index)
+{
+	const struct expr_node *node = node_at(p, index);
+
+	while (node->op == EXPR_CAST || node->op == EXPR_MOVE)
+		node = node_at(p, node->a);
+	return node->op == EXPR_BYTES || node->op == EXPR_ADDRESS;
+}
+
+bool expr_is_place(const struct expr_parser *p, int32_t a)
+{
+	return p->user && (node_at(p, a)->type.is_address || is_data(p, a));
+}
+
 int32_t expr_add_offset(struct expr_parser *p, int32_t a)
 {
 	struct expr_node node = expr_node_of(EXPR_OFFSET);
@@ -96,16 +111,6 @@ int32_t expr_add_offset(struct expr_parser *p, int32_t a)
 }
 
 /* ---- building: changes ---- */
-
-/* Whether the bytes of a node are in the data of the event. */
-static bool is_data(const struct expr_parser *p, int32_t index)
-{
-	const struct expr_node *node = node_at(p, index);
-
-	while (node->op == EXPR_CAST || node->op == EXPR_MOVE)
-		node = node_at(p, node->a);
-	return node->op == EXPR_BYTES || node->op == EXPR_ADDRESS;
-}
 
 /* Checks that a node can be changed, and that the expression may change values. */
 static bool can_change(struct expr_parser *p, int32_t index)

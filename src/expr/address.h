@@ -22,6 +22,9 @@ int32_t expr_add_address(struct expr_parser *p, int32_t a);
 /* op: ADD or SUBTRACT. Of an address and an integer, an address; of two, the elements between. */
 int32_t expr_add_move(struct expr_parser *p, enum expr_op op, int32_t a, int32_t b);
 
+/* Whether a number that is made of this is an offset: of an address, an array or a string. */
+bool expr_is_place(const struct expr_parser *p, int32_t a);
+
 /* The offset of an address in the data. */
 int32_t expr_add_offset(struct expr_parser *p, int32_t a);
 

@@ -627,7 +627,7 @@ int32_t expr_add_cast(struct expr_parser *p, const struct expr_cast *cast, int32
 		return add_truncated(p, cast, a);
 	if (is_real(p, a))
 		return only_compares(p);
-	if (!cast->is_pointer && node_at(p, a)->type.is_address)
+	if (!cast->is_pointer && expr_is_place(p, a))
 		a = expr_add_offset(p, a);
 	if (a < 0 || (!cast->is_pointer && !is_number(p, a)))
 		return -1;

@@ -336,6 +336,13 @@ static void test_addresses(void **state)
 	is("&port", offsetof(struct record, port));
 	is("&port - 1", offsetof(struct record, port) - 2);
 	is("(long)&big", offsetof(struct record, big));
+	is("(long)comm", offsetof(struct record, comm));
+	is("(long)&comm", offsetof(struct record, comm));
+	is("(long)(u32 *)saddr", offsetof(struct record, saddr));
+	is("(char)args + 1", offsetof(struct record, args) + 1);
+	is("(long)&thing", offsetof(struct record, thing));
+	is("(long)name", 108);
+	is("(long)name - (long)comm == name - comm", 1);
 	is("sizeof(&byte)", 8);
 	is("*&pid", 42);
 	is("*&small", -2);
@@ -876,7 +883,8 @@ static const struct {
 	{"comm && pid", "text is not a number", 5},
 	{"!comm", "text is not a number", 0},
 	{"comm < \"x\"", "text is not a number", 5},
-	{"(int)comm", "text is not a number", 0},
+	{"(int)\"abc\"", "text is not a number", 0},
+	{"(int)ksymbol(ip)", "text is not a number", 0},
 	{"pid ~ \"x\"", "~ can only compare strings", 4},
 	{"saddr == 5", "an array is not a number", 6},
 	{"pid[0]", "this has no elements", 0},
