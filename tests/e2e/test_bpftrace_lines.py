@@ -259,8 +259,9 @@ class TestInAGuest:
 
     def test_swapin(self, tmp_path, beside):
         """
-        Pages read from swap by a program: the tool's count, and the kernel's pswpin. The tool
-        loses what happens between print() and clear().
+        Pages read from swap by a program, which prints how many are not in memory: the kernel
+        does not always move all of them. The kernel's pswpin, and the tool's count, which loses
+        what happens between print() and clear().
         """
         script = bpftrace.TOOLS / 'swapin.bt'
         if not script.exists():
@@ -275,8 +276,10 @@ class TestInAGuest:
                                                 re.M))
         ours, = (r['kprobe:swap_readpage'] for r in sections(out)['swapin']
                  if r['comm'] == 'swapped')
-        assert ours == 500 and 250 <= theirs <= 500
-        assert 500 <= after - before < 600
+        absent, = (int(line) for line in lines if line.isdecimal())
+        assert 450 <= absent <= 500
+        assert ours == absent and absent / 2 <= theirs <= absent
+        assert absent <= after - before < absent + 100
 
     def test_cachestat(self, tmp_path, beside):
         """

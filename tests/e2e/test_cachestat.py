@@ -107,5 +107,5 @@ def test_pages_that_are_read_from_swap(kernel, name):
         echo 0 >/proc/sys/vm/page-cluster''',
         'swapin', '-e', f'kprobe:{name}', '--format', 'json', '--', workload('swapped'), '500')
     row, = [row for row in rows(found, 'swapin') if 'swapped' in row.values()]
-    assert absent == 500
-    assert 500 in row.values()
+    assert 450 <= absent <= 500  # the kernel does not always move all pages
+    assert absent in row.values()

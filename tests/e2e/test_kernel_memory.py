@@ -97,7 +97,19 @@ def test_a_kernel_without_kcore():
 
 @pytest.mark.guest('debian')
 def test_jiffies_of_a_kernel():
-    """Read twice: it grows with the time between, by CONFIG_HZ (250) in a second."""
+    """
+    Read twice: it grows with the time between, by CONFIG_HZ (250) in a second. Again if not: where
+    the host is busy, the CPU of the guest that counts jiffies can be late.
+    """
+    for _ in range(5):
+        lines, is_right = jiffies_in_guest()
+        if is_right:
+            break
+    assert is_right, lines
+
+
+def jiffies_in_guest():
+    """Return what was printed, and whether the numbers of jiffies are right."""
     ended = guest.run('debian', 'sh', '-ec', f'''
         cut -d" " -f1 /proc/uptime
         {ATTAR} kcore --json jiffies
@@ -117,9 +129,9 @@ def test_jiffies_of_a_kernel():
         json.loads(lines[i])['sections'][0]['rows'][0] for i in (1, 4, 6)]
     uptimes = [float(lines[i]) for i in (0, 2, 3, 5)]
     least, most = uptimes[2] - uptimes[1], uptimes[3] - uptimes[0]
-    assert 250 * least - 10 <= second - first <= 250 * most + 10
     assert banner.strip() == lines[7]
     assert ended.stderr.count('is not in the memory of the kernel') == 2
+    return lines, 250 * least - 10 <= second - first <= 250 * most + 10
 
 
 def misc(action, *args):

@@ -83,9 +83,8 @@ def recorded(request):
         [tool, 'record', '-q', '-a', '-m', pages,
          *(['--switch-events'] if tool == 'perf' else []),
          '-o', '-', '-e', 'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', '--',
-         'taskset', '-c',
-         str(CPUS[-1]), *SLEEPER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        check=True).stdout
+         'taskset', '-c', str(CPUS[-1]), *SLEEPER],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
     return Pipe(out)
 
 
@@ -144,7 +143,10 @@ class Pipe:
 
 @pytest.mark.parametrize('share', [0, 0.01, 0.1, 0.5])
 def test_recording_with_fewer_samples(recorded, share, tmp_path):
-    """The states of a program stay the same; its times differ by a few switches."""
+    """
+    The states of a program stay the same; its times differ by a few switches. If the kernel did
+    not deliver the records of some, nothing stands in for their samples.
+    """
     def states_of(share, seed):
         path = tmp_path / 'x.data'
         path.write_bytes(recorded.without(share, seed))
@@ -154,12 +156,14 @@ def test_recording_with_fewer_samples(recorded, share, tmp_path):
 
     whole, found = states_of(0, 0)
     assert whole['S'][0] >= SLEEPS - 2 or lacks_events(found)
+    slack = SLEEPS * 0.02 if 'not deliver' in str(found.get('remarks')) else 0
     for seed in range(5):
         fewer, _ = states_of(share, seed)
         assert fewer.keys() == whole.keys()
         for state in fewer:
-            assert fewer[state][0] == whole[state][0], (state, seed)
-            assert fewer[state][1] == pytest.approx(whole[state][1], abs=SLEEPS * 20000)
+            assert fewer[state][0] == pytest.approx(whole[state][0], abs=slack), (state, seed)
+            assert fewer[state][1] == pytest.approx(
+                whole[state][1], abs=SLEEPS * 20000 + slack * 3000000)
 
 
 def test_events_of_a_recording(recorded, tmp_path):
