@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions and source lines at locations. */
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "base/check_arg.h"
 #include "base/file_limit.h"
@@ -557,58 +555,6 @@ ssize_t attar_symbol_demangle(const char *mangled, char *name, size_t size)
 }
 
 /* ---- files ---- */
-
-static int identify(const char *path, struct dso_key *key)
-{
-	struct elf_file file;
-	struct stat st;
-	int r = elf_file_open(&file, path);
-
-	if (r < 0)
-		return r;
-	r = fstat(file.fd, &st) < 0 ? -errno : 0;
-	if (r < 0)
-		attar_fail(r, "cannot read %s: %s", CLIP(path), strerror(-r));
-	else if (file.elf.end > file.elf.source.size)
-		r = attar_fail(-EBADMSG,
-			"cannot read %s: it is truncated: its section headers would end at byte "
-			"%llu, but it has only %llu bytes",
-			CLIP(path), (unsigned long long)file.elf.end,
-			(unsigned long long)file.elf.source.size);
-	elf_file_close(&file);
-	if (r < 0)
-		return r;
-	key->dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
-	key->ino = st.st_ino;
-	return 0;
-}
-
-int attar_symbols_file(struct attar_symbols *symbols, const char *path, attar_location *ret_file)
-{
-	CHECK_ARG(symbols, "symbols");
-	CHECK_ARG(path, "path");
-	CHECK_ARG(ret_file, "ret_file");
-
-	struct dso_key key = {.kind = ATTAR_DSO_IS_FILE};
-	char *real _cleanup_free_ = realpath(path, NULL);
-	uint16_t number;
-	int r = identify(path, &key);
-
-	if (r < 0)
-		return r;
-	if (!real)
-		return base_oom();
-	key.path = real;
-	number = dsos_intern(&symbols->dsos, &key);
-	if (number == ATTAR_DSO_FULL)
-		return attar_fail(-ENOSPC, "no more files: the table of binaries is full");
-	if (!number)
-		return base_oom();
-	dsos_get(&symbols->dsos, number)->kept = true;
-	symbols_load(symbols, dsos_get(&symbols->dsos, number));
-	*ret_file = (uint64_t)number << 48;
-	return 0;
-}
 
 int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file, uint64_t vaddr,
 	attar_location *ret_location)
