@@ -102,8 +102,8 @@ struct run_part {
 	int (*drain)(struct attar_run *run, void *self);
 
 	/*
-	 * A sample of a source that has the part's bit in source_use.steps. 1: the part has taken the
-	 * sample, which goes no further.
+	 * A sample of a source that has the part's bit in source_use.steps. 1: the part has taken
+	 * the sample, which goes no further.
 	 */
 	int (*sample)(struct attar_run *run, void *self, struct attar_event *event);
 
