@@ -60,7 +60,9 @@ def suite(folder):
 @pytest.mark.parametrize('command', [build, backup, script, suite])
 def test_commands(tmp_path, command):
     found = report('overview', '--', 'sh', '-c', command(tmp_path))
-    assert not wrong_in(found), found
+    # the time in which a program reads the output of another one, that it has started
+    reads = {'other programs'} if command in (script, suite) else set()
+    assert wrong_in(found) <= reads, found
 
 
 @contextlib.contextmanager
