@@ -70,10 +70,10 @@ const struct perf_event_header *replay_take(struct attar_stream *s, struct curso
 /* The time of a record, ns; 0: it has none. */
 uint64_t replay_time(struct attar_stream *s, const struct perf_event_header *header);
 
-/* The index of the event whose layout the record has; NO_COUNTER: unknown. */
-uint32_t replay_layout(const struct attar_stream *s, const struct perf_event_header *header);
-
-/* The same; a sample that is longer than its fields is damage of the recording. */
+/*
+ * The index of the event whose layout the record has; NO_COUNTER: unknown. A sample that is longer
+ * than its fields is damage of the recording.
+ */
 uint32_t replay_checked_layout(struct attar_stream *s, const struct perf_event_header *header);
 
 /*
