@@ -4,6 +4,7 @@
  * lock of an interpreter, or a monitor of Java, is not known otherwise.
  */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/proc.h"
 #include "wait/wait.h"
@@ -50,14 +51,32 @@ static int find_running(
 	return vec_push(&waits->running, search.found) < 0 ? base_oom() : 0;
 }
 
+/* Callers read one process after the other: most threads are of the last one. */
+static pid_t process_of(const struct attar_waits *waits, pid_t tid)
+{
+	const size_t n = waits->running.n;
+	char path[64];
+
+	if (n) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)waits->running.at[n - 1].pid,
+			(int)tid);
+		if (access(path, F_OK) == 0)
+			return waits->running.at[n - 1].pid;
+	}
+	return wait_process_of(tid);
+}
+
 int wait_running(
 	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
 {
-	const pid_t pid = wait_process_of(thread->tid);
 	struct wait_running found = {0};
+	pid_t pid;
 	int r = 0;
 
-	if (pid && waits->has_running)
+	if (!waits->has_running)
+		return 0;
+	pid = process_of(waits, thread->tid);
+	if (pid)
 		r = find_running(waits, thread->tid, pid, &found);
 	if (found.tid && found.tid != thread->tid && found.others)
 		wait_set_object(wait, "%s (%d) and %u other thread%s", found.comm, (int)found.tid,
