@@ -6,6 +6,7 @@
 #include "run/directory.h"
 #include "run/input/hosts.h"
 #include "run/input/replay.h"
+#include "run/rings.h"
 #include "run/run.h"
 #include "run/source/open.h"
 #include "run/source/sources.h"
@@ -123,6 +124,17 @@ const struct perf_event_attr *attar_run_source_attr(const struct attar_run *run,
 	CHECK_ARG_OR(run, "run", NULL);
 
 	return i < run->sources.list.n ? &run->sources.list.at[i].attr : NULL;
+}
+
+uint32_t run_source_max_stack(const struct attar_run *run, uint32_t i)
+{
+	const struct source *s = &run->sources.list.at[i];
+
+	if (!(s->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
+		return 0;
+	if (s->attr.sample_max_stack || !attar_run_is_live(run) || s->use->host)
+		return s->attr.sample_max_stack;
+	return rings_max_stack();
 }
 
 int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn *fn)

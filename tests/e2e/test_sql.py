@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -627,6 +628,24 @@ def test_event_metadata(script, tmp_path):
                  'SELECT count(*) FROM sched_wakeup WHERE prio = 7') == [[[3, 1]], [[1]]]
     assert answers('--input', script, '--query', 'SELECT sum(sample_count) FROM event_metadata;'
                    'SELECT count(*) FROM sched_wakeup WHERE prio = 7') == [[[5]], [[1]]]
+
+
+@pytest.mark.usefixtures('root')
+def test_depth_of_stacks_in_metadata(tmp_path):
+    """As requested, or the limit of the kernel, which a recording does not have."""
+    limit = int(Path('/proc/sys/kernel/perf_event_max_stack').read_text())
+    events = ','.join(f'task:task_rename/{attributes}' for attributes in (
+        '/alias=a/', '/alias=b/stack/', '/alias=c/max-stack=5/', '/alias=d/stack/max-stack=7/'))
+    text = 'SELECT table_name, has_stack, max_stack FROM event_metadata'
+    command = ['--', 'true']
+    assert answers('-e', events, '--query', text, *command)[0] == [
+        ['a', 0, None], ['b', 1, limit], ['c', 1, 5], ['d', 1, 7]]
+    assert answers('-g', '-e', events, '--query', text, *command)[0] == [
+        ['a', 1, limit], ['b', 1, limit], ['c', 1, 5], ['d', 1, 7]]
+    path = tmp_path / 'x.script'
+    path.write_text('# attar script\nevent task:task_rename stack pid:int\n')
+    assert answers('--input', path, '-e', events, '--query', text)[0] == [
+        ['a', 0, None], ['b', 1, None], ['c', 1, 5], ['d', 1, 7]]
 
 
 def test_metadata_of_intervals_and_a_table_of_the_same_name(tmp_path):

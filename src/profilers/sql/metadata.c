@@ -118,8 +118,8 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 		sqlite3_result_int(context, spec->stack || db->opts.stacks);
 		break;
 	case MAX_STACK:
-		if (spec->max_stack)
-			sqlite3_result_int(context, spec->max_stack);
+		if (t->max_stack)
+			sqlite3_result_int(context, (int)t->max_stack);
 		break;
 	case FIELDS:
 		sqlite3_result_int(context, field_count(t));

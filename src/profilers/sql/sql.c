@@ -110,6 +110,7 @@ static int sql_learn(struct attar_run *run, void *self, uint32_t source, void *e
 	table->name = table_name(s, spec);
 	table->event = spec->name;
 	table->created = time(NULL);
+	table->max_stack = run_source_max_stack(run, source);
 	table->format = spec->format;
 	if (sql_columns_init(&table->columns, spec->format) < 0)
 		return -ENOMEM;

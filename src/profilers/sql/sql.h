@@ -84,6 +84,7 @@ struct sql_table {
 	const char *event; /* borrowed, and so is the next one */
 	const struct attar_event_spec *spec;
 	const struct attar_format *format; /* NULL: the event has no fields */
+	uint32_t max_stack;                /* frames; 0: no stacks, or not known */
 	struct sql_columns columns;
 	struct sql_rows rows;
 	/* What the queries need, as a filter; NULL: all events. Owned by the profiler. */

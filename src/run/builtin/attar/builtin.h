@@ -56,6 +56,12 @@ int run_source_enable(struct attar_run *run, uint32_t i, bool on);
  */
 int run_timer_rest(struct attar_run *run, uint32_t source, attar_event_fn *fn);
 
+/*
+ * How many frames stacks of source i have at most: as requested, or else the limit of this kernel.
+ * 0: it has no stacks, or not known, of a recording or another machine.
+ */
+uint32_t run_source_max_stack(const struct attar_run *run, uint32_t i);
+
 /* Whether attar_run_sampler() finds an event; not in a recording without samples of CPU time. */
 bool run_has_sampler(const struct attar_run *run);
 
