@@ -17,8 +17,7 @@ enum { ROUND_BYTES = 64 << 10 };
 
 /* ---- identifying records ---- */
 
-static uint32_t replay_layout(
-	const struct attar_stream *s, const struct perf_event_header *header)
+static uint32_t replay_layout(const struct attar_stream *s, const struct perf_event_header *header)
 {
 	int index = recording_event_of(s->replay->recording, header);
 
