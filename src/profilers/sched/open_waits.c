@@ -237,14 +237,19 @@ static int read_chain(const struct search *s, struct attar_waits *waits, pid_t t
 	return (int)max;
 }
 
-/* Whether others of its process are enough. */
+/* Whether others of its process are enough. Without a file of the thread, which takes 50 us. */
 static bool is_one_of_many(
 	struct attar_run *run, struct search *s, pid_t tid, const struct attar_thread *thread)
 {
-	pid_t pid = thread && thread->process ? thread->process->pid : 0;
-	bool is_bound;
+	const pid_t pid = thread && thread->process ? thread->process->pid : 0;
+	const uint64_t until = attar_run_until(run);
+	uint64_t since;
 
-	if (!pid || !s->opts->short_ns || length_of(run, s, tid, &is_bound) >= s->opts->short_ns)
+	if (!pid || !s->opts->short_ns)
+		return false;
+	since = s->opts->since(run, s->opts->self, tid);
+	/* one that was never seen may wait since long before */
+	if (!since || (since < until && until - since >= s->opts->short_ns))
 		return false;
 	if (s->pid != pid) {
 		s->pid = pid;
