@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/file_limit.h"
 
 /* False for names such as "self" and "sys". */
@@ -99,7 +100,7 @@ int proc_read_line(const char *path, struct buf *b)
 	return buf_failed(b) ? base_oom() : 0;
 }
 
-enum { STAT_BYTES = 512 };
+enum { STAT_BYTES = 512, STATUS_BYTES = 1 << 16 };
 
 /* The fields of /proc/PID/stat after the name, from the state on; NULL: it does not exist. */
 static const char *read_stat(pid_t pid, char text[STAT_BYTES])
@@ -145,6 +146,22 @@ pid_t proc_parent(pid_t pid)
 	int parent;
 
 	return fields && sscanf(fields, "%*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* The owner of /proc/TID is root if the process is not dumpable, so its credentials are read. */
+bool proc_user(pid_t tid, uid_t *ret_uid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	const char *line;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	if (file_read(path, STATUS_BYTES, &b) < 0 || !(line = strstr(buf_text(&b), "\nUid:"))) {
+		attar_error_clear();
+		return false;
+	}
+	*ret_uid = (uid_t)strtoul(line + strlen("\nUid:"), NULL, 10);
+	return true;
 }
 
 uint64_t proc_started(pid_t tid)

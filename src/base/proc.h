@@ -38,6 +38,9 @@ char proc_thread_state(pid_t tid);
 /* The parent of a process; 0: it does not exist, or has none in this PID namespace. */
 pid_t proc_parent(pid_t pid);
 
+/* The real user ID of a thread. False: it does not exist. */
+bool proc_user(pid_t tid, uid_t *ret_uid);
+
 /*
  * When a process or thread started, in clock ticks since boot; 0: it does not exist. Its number can
  * be used again.

@@ -20,8 +20,9 @@ enum {
 	AREA_BYTES = 1 << 16,
 	PAGES_MAX = AREA_BYTES / PAGE + 1,
 	TICK_MS = 10,
-	LATE_STALLS_MAX = 2,  /* after which nothing is read for some time */
-	ABANDONED_MAX = 16,   /* child processes, after which nothing is read any more */
+	LATE_STALLS_MAX = 2, /* of a user, after which nothing of this user is read for some time */
+	STALLS_MAX = 4,      /* of a user other than root and the caller, after which none is */
+	ABANDONED_MAX = 16,  /* child processes, after which nothing is read any more */
 	OTHER_FILES_MAX = 256 /* on kernels without close_range(2) */
 };
 
@@ -34,15 +35,22 @@ struct request {
 	int32_t tid;
 };
 
+/* A user whose memory a child was given up for. */
+struct stalled_user {
+	uid_t uid;
+	unsigned stalls, late; /* in all; since the last pause */
+	uint64_t paused;       /* since when */
+};
+
 static struct {
 	pthread_mutex_t lock;
 	unsigned holders;
 	pid_t owner; /* the process that has started the child; 0: there is none */
 	pid_t child;
 	int socket;
-	uint8_t *area;         /* shared with the child */
-	unsigned stalls, late; /* in all; since the last pause */
-	uint64_t paused;       /* since when */
+	uint8_t *area; /* shared with the child */
+	unsigned n_users, stalls;
+	struct stalled_user users[ABANDONED_MAX];
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- in the child: only system calls, because other threads may have held locks ---- */
@@ -169,27 +177,57 @@ static ssize_t memory_ask(const struct request *request)
 	return recv(memory.socket, &n, sizeof(n), 0) == sizeof(n) ? n : -EPIPE;
 }
 
+/* NULL: none of it was late. */
+static struct stalled_user *memory_user(uid_t uid)
+{
+	for (unsigned i = 0; i < memory.n_users; i++)
+		if (memory.users[i].uid == uid)
+			return &memory.users[i];
+	return NULL;
+}
+
 static void memory_stalled(pid_t tid)
 {
+	uid_t uid = (uid_t)-1; /* it has ended */
+	struct stalled_user *user;
+
+	(void)proc_user(tid, &uid);
+	user = memory_user(uid);
+	if (!user) {
+		user = &memory.users[memory.n_users++];
+		*user = (struct stalled_user){.uid = uid};
+	}
 	memory.stalls++;
-	memory.late++;
-	memory.paused = base_now();
+	user->stalls++;
+	user->late++;
+	user->paused = base_now();
 	log_warn("the memory of thread %d cannot be read: its pages are in a file whose server "
 		 "does not answer, or on a slow disk",
 		(int)tid);
 }
 
-static bool may_read(void)
+/* One user does not keep attar from reading the memory of others. */
+static bool may_read(pid_t tid)
 {
-	if (memory.late >= LATE_STALLS_MAX && base_now() - memory.paused > pause_ns)
-		memory.late = 0;
-	return memory.late < LATE_STALLS_MAX && memory.stalls < ABANDONED_MAX;
+	struct stalled_user *user;
+	uid_t uid;
+
+	if (!memory.stalls || memory.stalls >= ABANDONED_MAX)
+		return !memory.stalls;
+	user = proc_user(tid, &uid) ? memory_user(uid) : NULL;
+	if (!user)
+		return true;
+	if (user->stalls >= STALLS_MAX && uid && uid != geteuid())
+		return false;
+	if (user->late >= LATE_STALLS_MAX && base_now() - user->paused > pause_ns)
+		user->late = 0;
+	return user->late < LATE_STALLS_MAX;
 }
 
 static ssize_t memory_read_area(pid_t tid, uint64_t address, void *bytes, size_t n)
 {
 	const struct request request = {.address = address, .n = (uint32_t)n, .tid = tid};
-	ssize_t got = may_read() ? memory_start() : -ETIMEDOUT;
+	ssize_t got = may_read(tid) ? memory_start() : -ETIMEDOUT;
 
 	if (got == 0) {
 		got = memory_ask(&request);

@@ -7,25 +7,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/buf.h"
-#include "base/file.h"
 #include "base/log.h"
-
-/* The owner of /proc/PID is root if the process is not dumpable, so its credentials are read. */
-static bool read_user(pid_t pid, uid_t *ret_uid)
-{
-	struct buf b _cleanup_(buf_done) = {0};
-	const char *line;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (file_read(path, 1 << 16, &b) < 0 || !(line = strstr(buf_text(&b), "\nUid:"))) {
-		attar_error_clear();
-		return false;
-	}
-	*ret_uid = (uid_t)strtoul(line + strlen("\nUid:"), NULL, 10);
-	return true;
-}
+#include "base/proc.h"
 
 /* NULL: root, the caller, or a process that has ended */
 static struct scan_user *user_of(struct scan_budget *budget, pid_t pid)
@@ -33,7 +16,7 @@ static struct scan_user *user_of(struct scan_budget *budget, pid_t pid)
 	unsigned i;
 	uid_t uid;
 
-	if (!read_user(pid, &uid) || !uid || uid == geteuid())
+	if (!proc_user(pid, &uid) || !uid || uid == geteuid())
 		return NULL;
 	for (i = 0; i < budget->n_users && budget->users[i].uid != uid; i++)
 		;

@@ -2,14 +2,20 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/proc_memory.h"
 
-enum { PAGE = 4096, PAGES = 40 };
+enum { PAGE = 4096, PAGES = 40, OTHER = 65534 };
 
 /* Pages that are followed by one that is not mapped; each byte tells where it is. */
 static uint8_t *make_pages(void)
@@ -125,6 +131,59 @@ static void test_killed_child(void **state)
 	proc_memory_release();
 }
 
+/* Of another user, with a page of which no read ends. 0: this kernel or user cannot make one. */
+static pid_t start_stalled(uint64_t *ret_address)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.range.len = PAGE, .mode = UFFDIO_REGISTER_MODE_MISSING};
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ends[2], fd;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+		range.range.start = (uintptr_t)page;
+		if (ioctl(fd, UFFDIO_API, &api) < 0 || ioctl(fd, UFFDIO_REGISTER, &range) < 0 ||
+			setresuid(OTHER, OTHER, OTHER) < 0 ||
+			prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write(ends[1], "", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(1);
+	}
+	close(ends[1]);
+	*ret_address = (uintptr_t)page;
+	if (read(ends[0], &byte, 1) != 1) {
+		waitpid(pid, NULL, 0);
+		pid = 0;
+	}
+	close(ends[0]);
+	munmap(page, PAGE);
+	return pid;
+}
+
+/* After two of them, nothing of this user is read for a while. */
+static void test_stalls_of_another_user(void **state)
+{
+	static const char text[] = "text";
+	char copy[sizeof(text)] = "";
+	uint64_t address;
+	pid_t pid = start_stalled(&address);
+
+	if (!pid)
+		skip();
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(proc_memory_read(pid, address, copy, 1), -ETIMEDOUT);
+		assert_int_equal(read_own((const uint8_t *)text, copy, sizeof(text)), sizeof(text));
+		assert_string_equal(copy, text);
+	}
+	assert_int_equal(proc_memory_read(pid, (uint64_t)(uintptr_t)text, copy, 1), -ETIMEDOUT);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_child),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_killed_child),
+		cmocka_unit_test(test_stalls_of_another_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
