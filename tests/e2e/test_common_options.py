@@ -336,3 +336,13 @@ def test_count_is_of_the_selected_tasks(tmp_path, words, n, seen):
     assert done.returncode == 0, done.stderr
     notes = json.loads(done.stdout.splitlines()[-1])['notes']
     assert notes['seen'] == seen, notes
+
+
+@pytest.mark.parametrize('n, ended', [(60, 119), (61, 4000)])
+def test_run_without_enough_events_of_the_selected_tasks(tmp_path, n, ended):
+    """It ends with the recording, not with the last event: those of other tasks do not count."""
+    path = tmp_path / 'x.script'
+    path.write_text(BUSY + '5 0 0/0 x exec\n')
+    done = run('task-state', '-p', 7, '-N', n, '--format', 'json', '--input', path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)['interval_ns'] == ended * 10 ** 6

@@ -56,6 +56,12 @@ class TestScripts:
         assert [(s['cpu'], s['period'], s['counts']) for s in samples] == [(0, 10 * MS + 7, '')]
         assert timers == [(0, 4, 1), (1, 1, 0)]
 
+    def test_count_is_of_the_selected_tasks(self, attar):
+        """The samples of other threads before the second one of the thread are not counted."""
+        script = SCRIPT.replace('1.005000000 1', '1.000000005 1')
+        samples, _ = parts(attar('-t', 100, '-N', 2, '1', script=script))
+        assert [(s['tid'], s['time'] // MS % 1000) for s in samples] == [(100, 0), (100, 10)]
+
     def test_true_samples_are_printed(self, attar):
         samples, timers = parts(attar('sched_switch == 0'))
         assert [(s['cpu'], s['tid'], s['period'], s['counts']) for s in samples] == [

