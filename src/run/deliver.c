@@ -10,10 +10,10 @@
 #include "run/intervals.h"
 #include "run/poll.h"
 #include "run/run.h"
-#include "run/source/actions.h"
-#include "run/source/expressions.h"
-#include "run/source/sources.h"
-#include "run/source/timer.h"
+#include "run/parts/actions.h"
+#include "run/events/expressions.h"
+#include "run/events/sources.h"
+#include "run/parts/timer.h"
 #include "stream/stream.h"
 
 /* Samples that a profiler gets together: few enough to stay in the caches. */

@@ -5,7 +5,7 @@
 #include "run/input/database.h"
 #include "run/rings.h"
 #include "run/run.h"
-#include "run/source/requests.h"
+#include "run/parts/requests.h"
 #include "stream/stream.h"
 
 int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t until,

@@ -8,7 +8,7 @@
 #include "run/record/recorder.h"
 #include "run/rings.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "stream/shm_source.h"
 #include "stream/stream.h"
 

@@ -6,7 +6,7 @@
 #include "perf/target.h"
 #include "run/record/recorder.h"
 #include "run/run.h"
-#include "run/source/open.h"
+#include "run/events/open.h"
 #include "stream/stream.h"
 
 enum {

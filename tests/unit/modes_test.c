@@ -7,8 +7,8 @@
 
 #include "events.h"
 #include "perf/modes.h"
-#include "run/source/sample_filter.h"
-#include "run/source/sources.h"
+#include "run/parts/sample_filter.h"
+#include "run/events/sources.h"
 
 /* The modes in the order of their numbers, as the letters of the tables below. */
 static const char letters[] = "?kuhKU"; /* K, U: of a guest */

@@ -14,7 +14,7 @@
 #include "run/run.h"
 #include "run/input/replay.h"
 #include "run/parts/switch_check.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "stream/stream.h"
 
 enum { CPUS = 2 };

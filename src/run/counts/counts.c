@@ -27,9 +27,9 @@
 #include "run/input/replay_names.h"
 #include "run/parts.h"
 #include "run/run.h"
-#include "run/source/expressions.h"
-#include "run/source/open.h"
-#include "run/source/sources.h"
+#include "run/events/expressions.h"
+#include "run/events/open.h"
+#include "run/events/sources.h"
 #include "run/stop.h"
 
 enum { MEMBERS_MAX = 256 };

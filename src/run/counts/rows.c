@@ -9,7 +9,7 @@
 #include "run/counts/exited.h"
 #include "run/counts/threads.h"
 #include "run/run.h"
-#include "run/source/open.h"
+#include "run/events/open.h"
 
 int attar_run_count_by(struct attar_run *run, enum attar_count_by by)
 {

@@ -8,7 +8,7 @@
 #include "run/counts/exited.h"
 #include "run/rings.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "run/stop.h"
 #include "stream/stream.h"
 

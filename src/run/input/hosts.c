@@ -10,7 +10,7 @@
 #include "run/input/replay.h"
 #include "run/rings.h"
 #include "run/run.h"
-#include "run/source/sample_filter.h"
+#include "run/parts/sample_filter.h"
 #include "run/stop.h"
 #include "stream/stream.h"
 

@@ -14,8 +14,8 @@
 #include "run/input/replay_names.h"
 #include "run/parts.h"
 #include "run/run.h"
-#include "run/source/actions.h"
-#include "run/source/sources.h"
+#include "run/parts/actions.h"
+#include "run/events/sources.h"
 #include "run/stop.h"
 
 enum { ATTRIBUTES_MAX = 256 };

@@ -9,7 +9,7 @@
 #include "run/input/replay_names.h"
 #include "run/parts.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "source/modes.h"
 #include "stream/stream.h"
 

@@ -9,10 +9,10 @@
 #include "run/parts.h"
 #include "run/record/recorder.h"
 #include "run/run.h"
-#include "run/source/actions.h"
-#include "run/source/open.h"
-#include "run/source/sample_filter.h"
-#include "run/source/sources.h"
+#include "run/parts/actions.h"
+#include "run/events/open.h"
+#include "run/parts/sample_filter.h"
+#include "run/events/sources.h"
 
 /* Of such a run: the events that its profiler has made of the current one, attar_run_emit(). */
 struct run_emitted {

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 
 struct emitter {
 	struct attar_run *run;                /* of the profiler that is an event */

@@ -18,10 +18,10 @@
 #include "run/parts.h"
 #include "run/rings.h"
 #include "run/run.h"
-#include "run/source/actions.h"
-#include "run/source/expressions.h"
-#include "run/source/open.h"
-#include "run/source/sources.h"
+#include "run/parts/actions.h"
+#include "run/events/expressions.h"
+#include "run/events/open.h"
+#include "run/events/sources.h"
 #include "stream/stream.h"
 
 enum { SPARE_BYTES = 1 << 20 }; /* for what is written until the rings are stopped */

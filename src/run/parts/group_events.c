@@ -5,7 +5,7 @@
 #include "run/parts.h"
 #include "run/parts/group_select.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "stream/procs.h"
 #include "stream/stream.h"
 

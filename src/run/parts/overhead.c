@@ -9,7 +9,7 @@
 #include "perf/inherit_cost.h"
 #include "run/parts.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "stream/stream.h"
 
 enum { SECOND_NS = 1000000000, CPU_MAX = 8191, PID_MAX = 4194304 };

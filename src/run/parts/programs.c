@@ -4,9 +4,9 @@
 #include "base/proc_tree.h"
 #include "run/parts.h"
 #include "run/run.h"
-#include "run/source/actions.h"
-#include "run/source/inputs.h"
-#include "run/source/sources.h"
+#include "run/parts/actions.h"
+#include "run/events/inputs.h"
+#include "run/events/sources.h"
 #include "source/programs.h"
 
 enum { PID_MAX = 4 << 20 };

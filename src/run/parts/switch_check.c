@@ -11,8 +11,8 @@
 #include "run/record/recorder.h"
 #include "run/rings.h"
 #include "run/run.h"
-#include "run/source/sample_filter.h"
-#include "run/source/sources.h"
+#include "run/parts/sample_filter.h"
+#include "run/events/sources.h"
 #include "stream/stream.h"
 
 enum { UNKNOWN = -1, CPUS_SHOWN = 8, RECORDED_CPUS = 8192, TRUSTED = 1000 };

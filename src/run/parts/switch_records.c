@@ -9,7 +9,7 @@
 #include "base/proc.h"
 #include "run/deliver.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "stream/stream.h"
 
 /* As in the samples. */

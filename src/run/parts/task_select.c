@@ -15,8 +15,8 @@
 #include "run/parts.h"
 #include "run/parts/group_select.h"
 #include "run/run.h"
-#include "run/source/open.h"
-#include "run/source/sources.h"
+#include "run/events/open.h"
+#include "run/events/sources.h"
 #include "stream/procs.h"
 #include "stream/stream.h"
 

@@ -19,7 +19,7 @@
 #include "run/record/recorder.h"
 #include "run/record/renewal.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "run/stop.h"
 #include "source/share.h"
 #include "stream/replay.h"

@@ -19,8 +19,8 @@
 #include "run/record/push.h"
 #include "run/record/renewal.h"
 #include "run/run.h"
-#include "run/source/open.h"
-#include "run/source/sources.h"
+#include "run/events/open.h"
+#include "run/events/sources.h"
 #include "stream/stream.h"
 
 /* What attar breakpoint needs of asm/perf_regs.h: the general registers and the flags. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/source/actions.h"
+#include "run/parts/actions.h"
 
 #include "base/check_arg.h"
 #include "run/intervals.h"
 #include "run/parts/emitters.h"
 #include "run/run.h"
-#include "run/source/expressions.h"
-#include "run/source/sample_filter.h"
-#include "run/source/sources.h"
+#include "run/events/expressions.h"
+#include "run/parts/sample_filter.h"
+#include "run/events/sources.h"
 
 enum { TEXT_MAX = 1 << 16 };
 

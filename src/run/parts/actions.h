@@ -7,7 +7,7 @@
 #ifndef RUN_SOURCE_ACTIONS_H
 #define RUN_SOURCE_ACTIONS_H
 
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 
 /* Sets the actions of a source from the attributes of its spec. 0 or a negative errno. */
 int source_set_actions(struct attar_run *run, struct source *s);

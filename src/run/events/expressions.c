@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Expressions of users on the events of a run: attributes such as key=, and options. */
-#include "run/source/expressions.h"
+#include "run/events/expressions.h"
 
 #include "base/check_arg.h"
 #include "base/option_struct.h"
@@ -12,7 +12,7 @@
 #include "run/input/replay.h"
 #include "run/input/replay_names.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "source/expr_names.h"
 #include "stream/stream.h"
 

@@ -6,8 +6,8 @@
 #include "run/counts/exited.h"
 #include "run/counts/tasks.h"
 #include "run/run.h"
-#include "run/source/open.h"
-#include "run/source/sources.h"
+#include "run/events/open.h"
+#include "run/events/sources.h"
 #include "run/stop.h"
 
 enum { OPENING_NS = 100000000 }; /* between two lines of progress while events are opened */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/source/sample_filter.h"
+#include "run/parts/sample_filter.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include "perf/bpf_filter.h"
 #include "run/parts/emitters.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "source/modes.h"
 
 struct sample_filter {

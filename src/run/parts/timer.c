@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/source/timer.h"
+#include "run/parts/timer.h"
 
 #include "base/check_arg.h"
 #include "run/input/replay.h"
 #include "run/run.h"
-#include "run/source/expressions.h"
-#include "run/source/open.h"
-#include "run/source/sources.h"
+#include "run/events/expressions.h"
+#include "run/events/open.h"
+#include "run/events/sources.h"
 #include "stream/stream.h"
 
 enum { MEMBERS_MAX = 256, CPUS_MAX = 1 << 16 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/source/requests.h"
+#include "run/parts/requests.h"
 
 #include <stdio.h>
 
 #include "base/check_arg.h"
 #include "run/run.h"
-#include "run/source/open.h"
+#include "run/events/open.h"
 
 enum { MARKER_MAX = 1024 };
 

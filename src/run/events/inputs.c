@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Binds the fields that a profiler wants to fields of an event's format, once per format. */
-#include "run/source/inputs.h"
+#include "run/events/inputs.h"
 
 #include <stdio.h>
 
@@ -9,8 +9,8 @@
 #include "base/suggest.h"
 #include "run/input/needed_events.h"
 #include "run/run.h"
-#include "run/source/open.h"
-#include "run/source/sources.h"
+#include "run/events/open.h"
+#include "run/events/sources.h"
 
 /* Exceeds every record, so that its value is 0. */
 static const struct attar_field absent = {.offset = UINT16_MAX, .size = UINT16_MAX, .name = ""};

@@ -9,8 +9,8 @@
 enum { PROGRESS_NS = 1000000000 }; /* between two lines of progress */
 
 struct run_opening {
-	bool by_profiler; /* inside the profiler's open() */
-	uint64_t shown;   /* ns, when the progress of opening events is shown next */
+	bool by_profiler;                /* inside the profiler's open() */
+	uint64_t shown;                  /* ns, when the progress of opening events is shown next */
 	const struct attar_input *input; /* whose events are being added; NULL: none */
 };
 

@@ -9,7 +9,7 @@
 #include "attar/run.h"
 #include "run/input/guest.h"
 #include "run/options.h"
-#include "run/source/timer.h"
+#include "run/parts/timer.h"
 #include "source/source.h"
 
 struct emitter;
@@ -32,7 +32,7 @@ struct source_use {
 		attar_turns_fn *turns; /* of attar_run_source_turns(), with the source `other` */
 		uint32_t other;
 	} several;
-	/* Only if fn is source_act(): see run/source/actions.h. */
+	/* Only if fn is source_act(): see run/parts/actions.h. */
 	struct source_actions {
 		attar_event_fn *inner;    /* the profiler's function */
 		struct attar_expr *exec;  /* exec=; NULL: none */

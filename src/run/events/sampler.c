@@ -6,8 +6,8 @@
 #include "run/input/replay.h"
 #include "run/input/replay_names.h"
 #include "run/run.h"
-#include "run/source/open.h"
-#include "run/source/sources.h"
+#include "run/events/open.h"
+#include "run/events/sources.h"
 
 /* The kernel refuses frequencies above its limit with a bare EINVAL. */
 static int check_freq(const struct common_opts *o)

@@ -7,10 +7,10 @@
 #include "run/input/replay.h"
 #include "run/input/replay_names.h"
 #include "run/run.h"
-#include "run/source/actions.h"
-#include "run/source/expressions.h"
-#include "run/source/open.h"
-#include "run/source/sources.h"
+#include "run/parts/actions.h"
+#include "run/events/expressions.h"
+#include "run/events/open.h"
+#include "run/events/sources.h"
 #include "source/modes.h"
 
 void run_stack_attr(const struct common_opts *o, bool stacks, const struct attar_event_spec *spec,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/source/open.h"
+#include "run/events/open.h"
 
 #include "base/buf.h"
 #include "base/file_limit.h"
@@ -12,7 +12,7 @@
 #include "run/record/recorder.h"
 #include "run/rings.h"
 #include "run/run.h"
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 #include "stream/stream.h"
 
 static int close_events(struct attar_run *run)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The sources of a run: how they are added, opened and closed. */
-#include "run/source/sources.h"
+#include "run/events/sources.h"
 
 #include "base/check_arg.h"
 #include "event/sample_attr.h"
@@ -10,11 +10,11 @@
 #include "run/parts/user_stacks.h"
 #include "run/rings.h"
 #include "run/run.h"
-#include "run/source/actions.h"
-#include "run/source/expressions.h"
-#include "run/source/open.h"
-#include "run/source/sample_filter.h"
-#include "run/source/timer.h"
+#include "run/parts/actions.h"
+#include "run/events/expressions.h"
+#include "run/events/open.h"
+#include "run/parts/sample_filter.h"
+#include "run/parts/timer.h"
 #include "source/share.h"
 #include "stream/stream.h"
 
