@@ -402,6 +402,31 @@ def by_tasks(text, tids):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize('options, stages', [
+    ('-d 245:0', ['getrq', 'insert', 'issue', 'requeue', 'issue', 'complete']),
+    ('-d 245:0 --than 85us', ['complete']), ('-d 245:0 --than 95us', []), ('-d 245:1', [])])
+def test_stages_of_events(script, options, stages):
+    """Events of blktrace have the fields of their tracepoints, and say the stage."""
+    text = steps('10 getrq WS 8+8', '20 insert WS 8+8', '30 issue WS 8+8', '40 requeue WS 8+8',
+                 '50 issue WS 8+8', '100 complete WS 8+8').replace(
+                     'complete dev', 'complete error=-5 dev')
+    ended = run('trace', '--format', 'json', '-e', f'blktrace/{options}/', '--input', script(text))
+    assert ended.returncode == 0, ended.stderr
+    lines = [dict(zip([c['name'] for c in s['columns']], row)) for line in ended.stdout.splitlines()
+             for s in json.loads(line)['sections'] if s['name'] == 'events' for row in s['rows']]
+    assert [line['values']['stage'] for line in lines] == stages
+    assert {line['event'] for line in lines} <= {'blktrace'}
+    for line in lines:
+        values, stage = line['values'], line['values']['stage']
+        assert [values[name] for name in ('dev', 'sector', 'nr_sector', 'bytes', 'rwbs')] == [
+            245 << 20, 8, 8, 4096, 'WS']
+        assert values['error'] == (-5 if stage == 'complete' else 0)
+        assert values['comm'] == {'getrq': 'writer', 'insert': 'kworker', 'issue': 'kworker'}.get(
+            stage, '')
+        assert f'stage={stage} dev=245,0 rwbs=WS sector=8 ' in line['fields']
+
+
+@pytest.mark.quick
 def test_requests_of_the_same_sector_at_the_same_time(script):
     """Reads of different threads are told apart by their order, also after one has ended."""
     text = by_tasks(

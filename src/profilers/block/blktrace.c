@@ -70,7 +70,11 @@ static int blktrace_emits(struct attar_run *run, void *self, const struct attar_
 
 	b->is_longer = false;
 	r = block_emits(run, &b->block, ev);
-	return r > 0 && b->than ? b->is_longer : r;
+	if (r > 0 && b->than)
+		r = b->is_longer;
+	if (r > 0)
+		r = block_emit(run, ev) < 0 ? -ENOMEM : 1;
+	return r;
 }
 
 /* ---- reporting ---- */
@@ -206,6 +210,8 @@ static int blktrace_open(struct attar_run *run, void *self)
 	b->block.passed = on_passed;
 	b->block.completed = on_completed;
 	r = block_open(run, &b->block);
+	if (r == 0)
+		r = block_emit_fields(run);
 	if (r == 0)
 		r = attar_keytable_new(&stages, &b->stages);
 	return r == 0 ? attar_keytable_new(&types, &b->types) : r;

@@ -84,6 +84,10 @@ void block_close(struct block *block);
  */
 int block_emits(struct attar_run *run, struct block *block, const struct attar_event *ev);
 
+/* Adds it as an event with its stage. Before, from open(): block_emit_fields(). */
+int block_emit(struct attar_run *run, const struct attar_event *ev);
+int block_emit_fields(struct attar_run *run);
+
 /* For attar_profiler.lost. */
 int block_on_lost(struct attar_run *run, void *self, const struct attar_event *ev);
 
