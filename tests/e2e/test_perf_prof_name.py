@@ -252,3 +252,14 @@ def test_the_kernel_applies_filters_of_names(perf_prof, tmp_path, profiler, is_p
             assert sum(calls) >= SLEEPS * 3 // 4  # some kernels hide switches of an idle CPU
         seen.append(notes['seen'] + notes['lost'])
     assert seen[1] > 1000 and (seen[0] < seen[1] / 4) == ('"' not in names)
+
+
+@pytest.mark.usefixtures('noise')
+def test_the_kernel_does_not_filter_untraced_events(perf_prof):
+    """They are shown with --detail, also those of other threads."""
+    ended = perf_prof('multi-trace', '--tasks', '--filter', 'few_sleeps', '--format', 'json',
+                      '-e', 'sched:sched_wakeup,sched:sched_stat_runtime//untraced/',
+                      '-e', 'sched:sched_switch', '--', 'sleep', 0.3)
+    assert ended.returncode == 0, ended.stderr
+    notes = json.loads(ended.stdout.splitlines()[-1])['notes']
+    assert notes['seen'] + notes['lost'] > 100

@@ -249,8 +249,10 @@ def __exit__():
     event = 'task:task_rename/newcomm=="truth"/'
     plain = '300 0\n' if program.name == 'perf-prof' else '300 300\n'
     for options, found in (((), plain), (('--user-callchain',), '300 300\n'),
+                           (('--no-kernel-callchain',), '0 300\n'),
                            (('--user-callchain', '--no-kernel-callchain'), '0 300\n')):
         assert python(script, '--', *RENAMES, options=('-e', event, '-g', *options)) == found
+    assert python(script, '--', *RENAMES, options=('--call-graph', '-e', event)) == plain
 
 
 def test_state_in_a_file(python, recording, tmp_path):
