@@ -144,6 +144,12 @@ ATTAR_API void attar_cell_double(struct attar_section *section, double value);
 ATTAR_API void attar_cell_text(struct attar_section *section, const char *text);
 ATTAR_API void attar_cell_none(struct attar_section *section);
 
+/*
+ * The column of event lines that was added last is what they are about, such as the file that was
+ * opened, or their main number. Narrow terminals hide the other columns first, the time too.
+ */
+ATTAR_API void attar_section_main(struct attar_section *section);
+
 /* Text output shows the last cell of these event lines only, without a heading. */
 ATTAR_API void attar_section_plain(struct attar_section *section);
 

@@ -36,6 +36,7 @@ static const struct attribute attributes[] = {
 	{"untraced", NULL, FORM_NONE},
 	{"optional", NULL, FORM_NONE},
 	{"column", "[NAME:]EXPRESSION", FORM_VALUE, .repeats = true},
+	{"main", "NAME", FORM_VALUE},
 	{"top-by", "[NAME:]EXPRESSION", FORM_VALUE, .repeats = true},
 	{"top-add", "[NAME:]EXPRESSION", FORM_VALUE, .repeats = true},
 	{"comm", "EXPRESSION", FORM_VALUE},

@@ -251,9 +251,11 @@ static void columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "breakpoint", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "access", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "old", ATTAR_UNIT_ID);
 	attar_section_column(lines, "new", ATTAR_UNIT_ID);
+	attar_section_main(lines);
 }
 
 static void value_cell(struct attar_section *lines, const struct value *value)

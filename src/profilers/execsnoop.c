@@ -82,9 +82,11 @@ static void exec_columns(struct attar_section *lines)
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "pid", ATTAR_UNIT_ID);
+	attar_section_main(lines);
 	attar_section_column(lines, "ppid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "result", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "file", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "arguments", ATTAR_UNIT_TEXT);
 }
 

@@ -39,10 +39,12 @@ static void exit_columns(struct attar_section *lines)
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "pid", ATTAR_UNIT_ID);
+	attar_section_main(lines);
 	attar_section_column(lines, "ppid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "age", ATTAR_UNIT_NS);
 	attar_section_column(lines, "exit", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 static void note_end(

@@ -43,7 +43,9 @@ static void columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "value", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "printed", ATTAR_UNIT_TEXT);
 }
 

@@ -38,7 +38,9 @@ static void columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "period", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 	attar_section_column(lines, "counts", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 static int add_line(const struct hrtimer *h, struct attar_run *run, const struct attar_event *ev,

@@ -33,6 +33,7 @@ static void columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "irqs off", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 }
 
 /* How much later or earlier than due a timer fires that is in time. */

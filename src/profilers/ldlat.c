@@ -43,9 +43,11 @@ static void line_columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "cycles", ATTAR_UNIT_COUNT);
+	attar_section_main(lines);
 	attar_section_column(lines, "address", ATTAR_UNIT_HEX);
 	attar_section_column(lines, "physical", ATTAR_UNIT_HEX);
 	attar_section_column(lines, "source", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 static int add_line(struct attar_run *run, const struct attar_event *ev, uint64_t latency)

@@ -121,7 +121,9 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "record", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 /*

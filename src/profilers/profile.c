@@ -60,7 +60,9 @@ static void columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "period", ATTAR_UNIT_COUNT);
+	attar_section_main(lines);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 /* --print-samples: one line for each sample, its stack under it with -g. */

@@ -45,7 +45,7 @@ struct owner {
 
 struct event {
 	struct column columns[COLUMNS_MAX];
-	size_t n;
+	size_t n, main;                  /* main: index of the main column */
 	struct attar_expr *key, *failed; /* failed NULL: it has no field ret */
 	struct attar_expr *role;         /* NULL: it starts or ends a pair */
 	bool reads;                      /* a column does */
@@ -123,6 +123,20 @@ static int add_column(struct attar_run *run, uint32_t source, struct event *e,
 	return 0;
 }
 
+static int find_main(const struct attar_event_spec *spec, struct event *e)
+{
+	const struct attar_event_option *main = spec ? attar_spec_get_option(spec, "main") : NULL;
+
+	while (main && e->main < e->n && strcmp(e->columns[e->main].name, main->value) != 0)
+		e->main++;
+	if (main && e->main == e->n)
+		return attar_fail(-EINVAL,
+			"main=%s: the event has no column of this name" ATTAR_FIX
+			"add column=%s:EXPRESSION, or name one of its columns",
+			main->value, main->value);
+	return 0;
+}
+
 static int snoop_learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
@@ -134,6 +148,8 @@ static int snoop_learn(struct attar_run *run, void *self, uint32_t source, void 
 	for (size_t i = 0; r == 0 && spec && i < spec->n_options; i++)
 		if (!strcmp(spec->options[i].name, "column"))
 			r = add_column(run, source, e, &spec->options[i]);
+	if (r == 0)
+		r = find_main(spec, e);
 	if (r == 0)
 		r = keys_compile(
 			run, source, "key", s->key ? s->key : "_tid", ATTAR_EXPR_KEY, &e->key);
@@ -166,7 +182,7 @@ static void no_columns(struct attar_section *lines)
 	(void)lines; /* add_columns() adds them, which has the events */
 }
 
-static void add_event_columns(struct attar_section *lines, const struct event *e)
+static void add_event_columns(struct attar_section *lines, const struct event *e, bool has_main)
 {
 	for (size_t i = 0; i < e->n; i++) {
 		const struct attar_expr_column *column =
@@ -176,19 +192,24 @@ static void add_event_columns(struct attar_section *lines, const struct event *e
 			column->kind != ATTAR_EXPR_NUMBER ? ATTAR_UNIT_TEXT
 			: column->is_address              ? ATTAR_UNIT_HEX
 							  : ATTAR_UNIT_ID);
+		if (has_main && i == e->main)
+			attar_section_main(lines);
 	}
 }
 
 static void add_columns(const struct snoop *s, struct attar_section *lines)
 {
+	const struct event *first = by_source_at(&s->stages[0], 0);
+
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	add_event_columns(lines, by_source_at(&s->stages[0], 0));
+	add_event_columns(lines, first, true);
 	if (!s->pairs)
 		return;
-	add_event_columns(lines, by_source_at(&s->stages[1], 0));
+	add_event_columns(lines, by_source_at(&s->stages[1], 0), !first->n);
 	attar_section_column(lines, "duration", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 }
 
 static bool is_named(const struct snoop *s, const char *comm)

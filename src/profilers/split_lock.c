@@ -35,10 +35,12 @@ static void columns(struct attar_section *lines)
 {
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "pid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "split locks", ATTAR_UNIT_COUNT);
+	attar_section_main(lines);
 }
 
 static int add_line(struct attar_run *run, const struct attar_event *ev,

@@ -26,6 +26,7 @@ static void task_columns(struct attar_section *lines)
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 static void columns_of_kernel(struct attar_section *lines)
@@ -33,6 +34,7 @@ static void columns_of_kernel(struct attar_section *lines)
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	task_columns(lines);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 static void columns_of_hosts(struct attar_section *lines)
@@ -41,6 +43,7 @@ static void columns_of_hosts(struct attar_section *lines)
 	attar_section_column(lines, "host", ATTAR_UNIT_TEXT);
 	task_columns(lines);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 static void columns_of_guests(struct attar_section *lines)
@@ -50,6 +53,7 @@ static void columns_of_guests(struct attar_section *lines)
 	attar_section_column(lines, "vcpu_tid", ATTAR_UNIT_ID);
 	task_columns(lines);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 static void columns_of_user(struct attar_section *lines)
@@ -58,6 +62,7 @@ static void columns_of_user(struct attar_section *lines)
 	task_columns(lines);
 	attar_section_column(lines, "transport", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 /* The fields of a tracepoint as the kernel prints them, or of the sample for other events. */

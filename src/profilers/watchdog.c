@@ -39,7 +39,9 @@ static void columns(struct attar_section *lines)
 {
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "lockup", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_section_main(lines);
 	attar_section_column(lines, "since", ATTAR_UNIT_NS);
 	attar_section_column(lines, "kernel reports in", ATTAR_UNIT_NS);
 	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);

@@ -7,6 +7,7 @@ import re
 import struct
 import subprocess
 import termios
+from pathlib import Path
 
 import pytest
 
@@ -145,6 +146,42 @@ def test_narrow_tables_keep_the_key_and_a_number(args, names, columns):
     heading = next(line for line in text.splitlines() if line.split()[:1] == names[:1])
     assert all(name in heading or f'{name[:5]}…' in heading for name in names), text
     assert 'hidden)' in text
+
+
+LINES = {
+    'execsnoop': ['pid', 'file'],
+    'exitsnoop': ['pid', 'exit'],
+    'opensnoop': ['PATH', 'duration'],
+    'signals': ['SIGNAL'],
+    'trace -e sched:sched_process_exec': ['event', 'fields'],
+    'task-state --than 1ns': ['state', 'duration'],
+    'syscalls --only-than 1ns --print-beyond': ['duration', 'syscall'],
+    'offcpu --than 1ns': ['comm', 'blocked'],
+}
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('columns', [20, 30, 40])
+@pytest.mark.parametrize('command', LINES)
+def test_narrow_lines_keep_what_they_are_about(command, columns):
+    text = text_of(*command.split(), '--', 'sh', '-c', '/bin/true; kill -CONT $$', columns=columns)
+    heading, = re.findall(r'^\(\d columns? hidden:\s([^)]*)\)\n(.*)\n', text, re.M)[:1]
+    assert all(name in heading[1].split() for name in LINES[command]), text
+    assert not set(heading[0].replace('\n', ' ').split(', ')) & set(LINES[command])
+    assert all(len(line) <= columns for line in text.splitlines()), text
+
+
+def test_all_lines_have_a_main_column():
+    """Profilers declare it; the lines of snoop and of stat --line have columns of their user."""
+    source = Path(__file__).parents[2] / 'src'
+    users = {path: path.read_text() for folder in ('profilers', 'run')
+             for path in (source / folder).rglob('*.c')}
+    users = {path: text for path, text in users.items()
+             if re.search(r'attar_run_lines\(run, "', text)}
+    assert len(users) > 20
+    missing = [path.name for path, text in users.items()
+               if 'attar_section_main(' not in text and 'kvm_exit_line_columns' not in text]
+    assert not missing
 
 
 @pytest.mark.usefixtures('root')

@@ -17,6 +17,7 @@ import guest
 from command import ATTAR, is_waiting, run, wait_until
 from scripts import rows_of, wait_until_running
 from test_loss import while_stopped
+from test_screen import text_of
 
 SCRIPT = '''# attar script
 event syscalls:sys_enter_openat dfd:u64 filename:u64 __filename_val:string
@@ -219,10 +220,19 @@ def test_optional_events(opens):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize('main, shown', [('', 'FIRST'), ('main=THIRD/', 'THIRD')])
+def test_main_column_on_a_narrow_terminal(opens, main, shown):
+    event = f'a:b//{main}column=FIRST:"a"/column=SECOND:s/column=THIRD:"c"/'
+    text = text_of('snoop', '-e', event, '--input', opens, columns=12)
+    heading = re.search(r'hidden:[^)]*\)\n(.*)\n', text)
+    assert heading and heading[1].split() == [shown], text
+
+
 @pytest.mark.parametrize('args, sentence', [
     ([], 'snoop requires events: give one -e option'),
     (['-e', 'a:b//column={n,s}/'], 'a column must be a single value'),
     (['-e', 'a:b//column=nn/'], "no such field"),
+    (['-e', 'a:b//main=m/column=N:n/'], 'main=m: the event has no column of this name'),
     (['-e', 'a:b//column=n/,syscalls:sys_exit_openat/'], 'differ in the number or types'),
 ])
 def test_bad_input(opens, args, sentence):

@@ -318,8 +318,8 @@ static void test_bad_attributes(void **state)
 		"column 21: no attribute 'aliass': did you mean 'alias'?");
 	refuse("sched:sched_switch//qqqqqqqq/", -EINVAL,
 		"column 21: no attribute 'qqqqqqqq': the attributes are stack, max-stack, "
-		"alias, cpus, key, printkey, role, untraced, optional, column, top-by, top-add, "
-		"comm, ptr, size, num, index, period, freq, batch, transport, args, exec, "
+		"alias, cpus, key, printkey, role, untraced, optional, column, main, top-by, "
+		"top-add, comm, ptr, size, num, index, period, freq, batch, transport, args, exec, "
 		"trigger, push, pull, vm");
 	refuse("sched:sched_switch//stack=1/", -EINVAL,
 		"column 21: stack takes no value: write stack");

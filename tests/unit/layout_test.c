@@ -208,6 +208,45 @@ static void test_last_text_gives_way_to_a_number(void **state)
 	assert_int_equal(findings[1].width, 8);
 }
 
+/* Time, pid, result, file and arguments of event lines: pid and file are what they are about. */
+static void test_main_columns_are_left(void **state)
+{
+	const struct layout_column columns[] = {{.wish = 15}, {.wish = 7, .main = true},
+		{.wish = 6, .text = true, .keep = true},
+		{.wish = 40, .text = true, .keep = true, .main = true},
+		{.wish = 9, .text = true, .keep = true}};
+	struct layout_column at[5];
+
+	memcpy(at, columns, sizeof(at));
+	assert_int_equal(layout_fit(at, 5, 40), 2);
+	assert_true(at[2].hidden && at[4].hidden && !at[0].hidden);
+	assert_int_equal(at[3].width, 40 - 15 - 7 - 2 * LAYOUT_GAP);
+	memcpy(at, columns, sizeof(at));
+	assert_int_equal(layout_fit(at, 5, 30), 3);
+	assert_true(at[0].hidden && !at[1].hidden && !at[3].hidden);
+	assert_int_equal(at[3].width, 30 - 7 - LAYOUT_GAP);
+	memcpy(at, columns, sizeof(at));
+	assert_int_equal(layout_fit(at, 5, 15), 3);
+	assert_int_equal(at[1].width, 7);
+	assert_int_equal(at[3].width, 15 - 7 - LAYOUT_GAP);
+}
+
+/* Later lines of events: neither more nor fewer columns are hidden. */
+static void test_hidden_columns_stay_hidden(void **state)
+{
+	struct layout_column at[] = {{.wish = 15, .hidden = true}, {.wish = 9, .main = true},
+		{.wish = 30, .text = true, .keep = true, .main = true},
+		{.wish = 4, .text = true, .keep = true}};
+
+	layout_fit_shown(at, 4, 30);
+	assert_true(at[0].hidden && !at[3].hidden);
+	assert_int_equal(at[1].width, 9);
+	assert_int_equal(at[2].width, 30 - 9 - 4 - 2 * LAYOUT_GAP);
+	layout_fit_shown(at, 4, 80);
+	assert_true(at[0].hidden);
+	assert_int_equal(at[2].width, 30);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +258,8 @@ int main(void)
 		cmocka_unit_test(test_text_columns_shrink_in_turn),
 		cmocka_unit_test(test_numbers_are_hidden_instead_of_cut),
 		cmocka_unit_test(test_kept_columns_are_hidden_last),
+		cmocka_unit_test(test_main_columns_are_left),
+		cmocka_unit_test(test_hidden_columns_stay_hidden),
 		cmocka_unit_test(test_no_columns_and_no_texts),
 		cmocka_unit_test(test_every_width),
 	};

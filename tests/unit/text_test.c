@@ -477,6 +477,47 @@ static void test_event_lines_keep_their_columns(void **state)
 	}
 }
 
+static struct attar_report *opened(uint64_t tid, const char *path)
+{
+	struct attar_report *report = attar_report_new("opensnoop");
+	struct attar_section *e = attar_report_events(report, "events");
+
+	attar_section_column(e, "time", ATTAR_UNIT_TIME);
+	attar_section_column(e, "tid", ATTAR_UNIT_ID);
+	attar_section_column(e, "PATH", ATTAR_UNIT_TEXT);
+	attar_section_main(e);
+	attar_section_column(e, "ERR", ATTAR_UNIT_TEXT);
+	attar_section_row(e);
+	attar_cell_u64(e, 1700000000000000000);
+	attar_cell_u64(e, tid);
+	attar_cell_text(e, path);
+	attar_cell_text(e, "0");
+	return report;
+}
+
+/* They are named before the heading, and the columns of later lines are the same. */
+static void test_event_lines_keep_their_main_column(void **state)
+{
+	struct attar_report *narrow[] = {opened(12, "/etc/hosts"), opened(7, "/a"),
+		opened(1234567, "/usr/lib/x86_64-linux-gnu/libc.so.6")};
+	struct attar_report *wider[] = {opened(12, "/a"), opened(12, "/usr/lib/gcc/x/y")};
+	char *text = draw_all("text", (struct attar_render_opts){.columns = 20}, narrow, 3);
+
+	assert_string_equal(text, "(3 columns hidden:\n"
+				  "time, tid, ERR)\n"
+				  "PATH\n"
+				  "/etc/hosts\n"
+				  "/a\n"
+				  "…linux-gnu/libc.so.6\n");
+	free(text);
+	text = draw_all("text", (struct attar_render_opts){.columns = 28}, wider, 2);
+	assert_string_equal(text, "(1 column hidden: tid)\n"
+				  "           time  PATH  ERR\n"
+				  "22:13:20.000000  /a    0\n"
+				  "22:13:20.000000  …c/x/y  0\n");
+	free(text);
+}
+
 static void add_durations(struct attar_report *report, const uint64_t (*rows)[2], size_t n)
 {
 	struct attar_section *t = attar_report_table(report, "");
@@ -802,6 +843,7 @@ int main(void)
 		cmocka_unit_test(test_empty_report),
 		cmocka_unit_test(test_max_rows_of_a_table),
 		cmocka_unit_test(test_event_lines_keep_their_columns),
+		cmocka_unit_test(test_event_lines_keep_their_main_column),
 		cmocka_unit_test(test_durations_have_one_unit),
 		cmocka_unit_test(test_single_duration_has_its_own_unit),
 		cmocka_unit_test(test_histogram),

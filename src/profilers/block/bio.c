@@ -80,8 +80,10 @@ static void snoop_columns(struct attar_section *lines)
 	attar_section_column(lines, "type", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "sector", ATTAR_UNIT_ID);
 	attar_section_column(lines, "bytes", ATTAR_UNIT_ID);
+	attar_section_main(lines);
 	attar_section_column(lines, "queued", ATTAR_UNIT_NS);
 	attar_section_column(lines, "latency", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 	attar_section_column(lines, "error", ATTAR_UNIT_ID);
 }
 

@@ -298,8 +298,10 @@ void kvm_exit_line_columns(struct attar_section *lines)
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "vcpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "exit_reason", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "guest_ip", ATTAR_UNIT_HEX);
 	attar_section_column(lines, "latency", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 }
 
 void kvm_exit_line_cells(struct attar_run *run, const struct kvm_exits *k,

@@ -53,7 +53,9 @@ static void line_columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 static int add_line(struct attar_run *run, void *self, const struct attar_event *ev)

@@ -93,7 +93,9 @@ static void columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "fault", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "address", ATTAR_UNIT_HEX);
+	attar_section_main(lines);
 	attar_section_column(lines, "mapping", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "file", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "registers", ATTAR_UNIT_TEXT);

@@ -380,6 +380,7 @@ static void columns_of_pair(struct attar_section *lines)
 	attar_section_column(lines, "part", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "offset", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 }
 
 static void columns_of_event(struct attar_section *lines)
@@ -388,6 +389,7 @@ static void columns_of_event(struct attar_section *lines)
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 

@@ -124,7 +124,9 @@ static void line_columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "duration", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 	attar_section_column(lines, "syscall", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "returned", ATTAR_UNIT_ID);
 }
 

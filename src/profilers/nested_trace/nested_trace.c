@@ -204,8 +204,10 @@ static void columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "duration", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 	attar_section_column(lines, "depth", ATTAR_UNIT_ID);
 	attar_section_column(lines, "call", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 }
 
 static void add_name(struct attar_section *lines, const struct nested_trace *t, uint32_t function,

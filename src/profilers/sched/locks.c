@@ -122,8 +122,10 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "type", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "lock", ATTAR_UNIT_HEX);
 	attar_section_column(lines, "waited", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 }
 
 static void add_line(struct attar_run *run, const struct attar_event *ev, const struct wait *wait,

@@ -85,8 +85,10 @@ static void columns(struct attar_section *lines)
 {
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "blocked", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 	attar_section_column(lines, "waker", ATTAR_UNIT_TEXT);
 }
 

@@ -205,7 +205,9 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "state", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "duration", ATTAR_UNIT_NS);
+	attar_section_main(lines);
 }
 
 /* A line for a long segment, with the stack at which the task was switched out. */

@@ -213,9 +213,17 @@ void attar_section_column(struct attar_section *section, const char *name, enum 
 		report_set_failed(report, "a column has an unknown unit");
 	else if (section->rows)
 		report_set_failed(report, "a column was added after the first row");
-	else if (vec_push(&section->columns, (struct column){report_keep(report, name), unit, 0}) <
-		 0)
+	else if (vec_push(&section->columns,
+			 (struct column){.name = report_keep(report, name), .unit = unit}) < 0)
 		report_set_out_of_memory(report);
+}
+
+void attar_section_main(struct attar_section *section)
+{
+	CHECK_ARG_OR(section, "section", );
+
+	if (section->columns.n)
+		section->columns.at[section->columns.n - 1].is_main = true;
 }
 
 void attar_section_plain(struct attar_section *section)

@@ -35,6 +35,7 @@ struct cell {
 struct column {
 	uint32_t name;
 	enum attar_unit unit;
+	bool is_main;    /* see attar_section_main() */
 	uint32_t newest; /* the text of its newest cell, often also the text of the next; 0: none */
 };
 

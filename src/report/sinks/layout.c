@@ -67,20 +67,33 @@ static size_t first_number(const struct layout_column *at, size_t n)
 	return i;
 }
 
+static bool has_main(const struct layout_column *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (at[i].main)
+			return true;
+	return false;
+}
+
+/* When a column is hidden: the lowest first. */
+static unsigned hide_turn(const struct layout_column *at, size_t i)
+{
+	return !i ? 2 : at[i].keep;
+}
+
 /* The next column to hide, or n. */
 static size_t to_hide(const struct layout_column *at, size_t n, size_t last)
 {
-	size_t kept = n, number = first_number(at, n);
+	size_t next = n, number = first_number(at, n);
+	bool main = has_main(at, n);
 
-	for (size_t i = n; i-- > 1;) {
-		if (i == last || i == number || at[i].hidden)
+	for (size_t i = n; i-- > 0;) {
+		if (main ? at[i].main : !i || i == last || i == number)
 			continue;
-		if (!at[i].keep)
-			return i;
-		if (kept == n)
-			kept = i;
+		if (!at[i].hidden && (next == n || hide_turn(at, i) < hide_turn(at, next)))
+			next = i;
 	}
-	return kept;
+	return next;
 }
 
 /* Shortens the name of the number, but not its values, and then the column `name`. */
@@ -93,6 +106,13 @@ static void squeeze(
 		shrink(&at[number], at[number].wish - at[number].head, excess(at, n, columns));
 	if (name < n)
 		shrink(&at[name], minimum, excess(at, n, columns));
+}
+
+static void squeeze_main(struct layout_column *at, size_t n, unsigned columns)
+{
+	for (size_t i = n; i-- > 0;)
+		if (at[i].main && at[i].text)
+			shrink(&at[i], NAME_LEAST, excess(at, n, columns));
 }
 
 static void no_limit(struct layout_column *at, size_t n)
@@ -119,6 +139,10 @@ size_t layout_fit(struct layout_column *at, size_t n, unsigned columns)
 		at[hide].hidden = true;
 		hidden++;
 	}
+	if (has_main(at, n)) {
+		squeeze_main(at, n, columns);
+		return hidden;
+	}
 	squeeze(at, n, last, has_key ? NAME_LEAST : 1, columns);
 	if (has_key && excess(at, n, columns)) {
 		at[last].hidden = true;
@@ -127,4 +151,13 @@ size_t layout_fit(struct layout_column *at, size_t n, unsigned columns)
 		squeeze(at, n, at[0].text ? 0 : n, 1, columns);
 	}
 	return hidden;
+}
+
+void layout_fit_shown(struct layout_column *at, size_t n, unsigned columns)
+{
+	size_t last = last_text(at, n);
+
+	shrink_text(at, n, last, columns);
+	squeeze_main(at, n, columns);
+	squeeze(at, n, last, 1, columns);
 }

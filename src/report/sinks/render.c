@@ -106,6 +106,7 @@ struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
 	buf_done(&r->out);
 	buf_done(&r->open);
 	vec_done(&r->widths);
+	vec_done(&r->hidden);
 	free(r);
 	return NULL;
 }

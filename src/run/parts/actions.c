@@ -74,7 +74,9 @@ static void columns(struct attar_section *lines)
 {
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_column(lines, "text", ATTAR_UNIT_TEXT);
+	attar_section_main(lines);
 	attar_section_plain(lines);
 }
 

@@ -112,6 +112,7 @@ static int grid_init(struct grid *g)
 		column->text = s->columns.at[i].unit == ATTAR_UNIT_TEXT;
 		column->grows = s->kind == ATTAR_SECTION_EVENTS;
 		column->keep = column->text && column->grows;
+		column->main = column->grows && s->columns.at[i].is_main;
 		column->describes = column->text && !column->grows && describes_number(s, i);
 		column->number = !column->grows &&
 				 (is_number(s->columns.at[i].unit) || is_number_as_text(s, i));
@@ -154,11 +155,9 @@ static struct shorten how_to_shorten(struct grid *g, size_t column, bool last)
 		text_of_row, &of, rows_shown(g->r, g->s), g->columns.at[column].width);
 }
 
-/* Fits the columns into the width limit. Returns the number of hidden columns. */
-static size_t grid_fit(struct grid *g)
+/* Determines how the texts of columns that are too narrow are shortened. */
+static void grid_shorten(struct grid *g)
 {
-	size_t hidden = layout_fit(g->columns.at, g->columns.n, g->r->opts.columns);
-
 	for (size_t i = 0; i < g->columns.n; i++) {
 		const struct layout_column *column = &g->columns.at[i];
 		struct shorten how = {0};
@@ -167,6 +166,14 @@ static size_t grid_fit(struct grid *g)
 			how = how_to_shorten(g, i, i + 1 == g->columns.n);
 		g->r->out.failed |= vec_push(&g->shorten, how) < 0;
 	}
+}
+
+/* Fits the columns into the width limit. Returns the number of hidden columns. */
+static size_t grid_fit(struct grid *g)
+{
+	size_t hidden = layout_fit(g->columns.at, g->columns.n, g->r->opts.columns);
+
+	grid_shorten(g);
 	return hidden;
 }
 
@@ -216,7 +223,7 @@ static unsigned draw_cells(struct attar_renderer *r, struct grid *g, uint32_t ro
 
 		if (column->hidden)
 			continue;
-		if (i)
+		if (used)
 			text_add(r, &used, TEXT_PLAIN, "  ");
 		text = names ? column_name(g, i) : cell_text(g, row, i);
 		if (names)
@@ -315,21 +322,68 @@ void text_table(struct attar_renderer *r, const struct attar_section *s)
 		draw_count(r, hidden, "column hidden", "columns hidden", NULL);
 }
 
+/* "(2 columns hidden: tid, cpu)" */
+static void draw_hidden(struct grid *g, size_t n)
+{
+	struct buf line _cleanup_(buf_done) = {0};
+	const char *before = ": ";
+
+	buf_printf(&line, "(%zu %s hidden", n, n == 1 ? "column" : "columns");
+	for (size_t i = 0; i < g->columns.n; i++) {
+		if (!g->columns.at[i].hidden)
+			continue;
+		buf_printf(&line, "%s%s", before, section_text(g->s, g->s->columns.at[i].name));
+		before = ", ";
+	}
+	buf_char(&line, ')');
+	text_wrap(g->r, TEXT_DIM, buf_text(&line));
+	g->r->out.failed |= line.failed;
+}
+
+/* The first lines: chooses the columns that they and all later ones show, and draws the heading. */
+static void begin_events(struct grid *g)
+{
+	struct attar_renderer *r = g->r;
+	size_t hidden;
+
+	text_keep_widths(r, g->s, g->columns.at, g->columns.n);
+	hidden = grid_fit(g);
+	r->hidden.n = 0;
+	for (size_t i = 0; i < g->columns.n; i++)
+		r->out.failed |= vec_push(&r->hidden, g->columns.at[i].hidden) < 0;
+	if (hidden)
+		draw_hidden(g, hidden);
+	draw_cells(r, g, UINT32_MAX);
+	buf_char(&r->out, '\n');
+}
+
+/* Later lines: a value that is wider than those of the first lines must not be cut. */
+static void continue_events(struct grid *g)
+{
+	struct attar_renderer *r = g->r;
+
+	for (size_t i = 0; i < g->columns.n; i++) {
+		g->columns.at[i].wish = MAX(g->columns.at[i].wish, r->widths.at[i]);
+		g->columns.at[i].hidden = i < r->hidden.n && r->hidden.at[i];
+	}
+	if (r->opts.columns) {
+		layout_fit_shown(g->columns.at, g->columns.n, r->opts.columns);
+		grid_shorten(g);
+	} else {
+		grid_fit(g);
+	}
+}
+
 void text_fitted_events(struct attar_renderer *r, const struct attar_section *s)
 {
 	struct grid g _cleanup_(grid_done) = {.r = r, .s = s};
-	bool same;
 
 	r->out.failed |= grid_init(&g) < 0;
-	same = text_continues(r, s);
-	if (!same)
-		text_keep_widths(r, s, g.columns.at, g.columns.n);
-	for (size_t i = 0; same && i < g.columns.n; i++) /* a wider value must not be cut */
-		g.columns.at[i].wish = MAX(g.columns.at[i].wish, r->widths.at[i]);
-	grid_fit(&g);
-	if (!same) {
-		draw_cells(r, &g, UINT32_MAX);
-		buf_char(&r->out, '\n');
-	}
+	if (r->out.failed)
+		return;
+	if (text_continues(r, s))
+		continue_events(&g);
+	else
+		begin_events(&g);
 	draw_rows(r, &g);
 }
