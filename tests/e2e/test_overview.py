@@ -788,3 +788,15 @@ true'''
     for reason in ('cpu', 'lock', 'sleep', 'faults', 'crowd', 'convoy'):
         found = json.loads((tmp_path / f'{reason}.json').read_text())
         assert found_in(found)[:1] == [SLOW[reason]], reason
+
+
+@pytest.mark.parametrize('state', [4, 8])
+def test_stopped_thread(tmp_path, state):
+    """For 250 ms of a second, wherever its code was stopped."""
+    text = SCRIPT.replace('prev_state=2', f'prev_state={state}').replace('1.400', '1.450')
+    found = of_script(tmp_path, text, 'overview', '-p', 100)
+    finding, = (r['values'] for r in rows(found, 'findings') if r['finding'] == 'other waits')
+    assert finding['evidence'] == ('worker (pid 100, 1 thread) is blocked for 25 % of the time, '
+                                   '100 % of it stopped by a signal or a debugger')
+    where = next(r for r in rows(found, 'time') if r['time spent'] == 'other waits')
+    assert where['in'] == '[stopped]' and where['time'] == 250 * MS

@@ -41,6 +41,12 @@ static inline bool prev_is_uninterruptible(uint64_t prev_state)
 	return prev_state & PREV_UNINTERRUPTIBLE && !prev_is_idle(prev_state);
 }
 
+/* By a signal, or a debugger. */
+static inline bool prev_is_stopped(uint64_t prev_state)
+{
+	return prev_state & (PREV_STOPPED | PREV_TRACED);
+}
+
 /* The task waits for an event, or for a signal or debugger to continue it. */
 static inline bool prev_is_blocked(uint64_t prev_state)
 {

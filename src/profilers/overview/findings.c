@@ -274,6 +274,9 @@ static size_t add_function(const struct overview_sums *sums, enum overview_part 
 		return n;
 	if (part < CPU_PARTS && f.all_samples < OVERVIEW_SAMPLES_MIN)
 		return n;
+	if (!strcmp(f.name, OVERVIEW_STOPPED))
+		return append(text, n, ", %.0f %% of %s stopped by a signal or a debugger",
+			percent_of(f.weight, f.all), process ? "it" : "all");
 	return append(text, n, ", %.0f %% of %s in %s (%s)", percent_of(f.weight, f.all),
 		process ? "it" : "all", f.name, f.dso);
 }

@@ -633,6 +633,7 @@ static int open_names(struct attar_run *run, struct overview *o)
 		strcat(strncat(label, overview_part_names[i], sizeof(label) - 3), "]");
 		o->labels[i] = attar_symbols_label(symbols, label);
 	}
+	o->stopped = attar_symbols_label(symbols, OVERVIEW_STOPPED);
 	return attar_run_expr(run, 0, "syscall_name(number)", &opts, &o->syscall_name);
 }
 

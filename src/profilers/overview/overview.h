@@ -35,6 +35,8 @@ enum overview_part {
 
 extern const char *const overview_part_names[PARTS];
 
+#define OVERVIEW_STOPPED "[stopped]" /* in the place of a function */
+
 /*
  * Sums of a thread, ns. Waits that are long, or whose end was not seen and that may be long, are
  * also in SUM_STATE.
@@ -171,6 +173,7 @@ struct overview {
 	struct attar_stacks *stacks;      /* NULL: no output shows them */
 	struct attar_expr *syscall_name;
 	attar_location labels[PARTS];
+	attar_location stopped; /* the place of stopped threads */
 };
 
 /* Whether the thread is attar's, or that of the command before its exec. */

@@ -587,7 +587,7 @@ static struct attar_keyrow *row_of(struct overview *o, const struct thread_segme
 
 	if (time_of(segment->state) == TIME_WAITS) {
 		key.syscall = block->syscall;
-		key.place = overview_waiter(block);
+		key.place = block->is_stopped ? o->stopped : overview_waiter(block);
 	}
 	row = attar_keytable_at(o->slices.now.rows, &key, sizeof(key));
 	copy = row && stack ? row->value : NULL;

@@ -216,7 +216,9 @@ static bool read_wait(struct attar_run *run, struct thread_times *times,
 	found->is_mutex = call && common_call_of(call) == COMMON_MUTEX;
 	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
 		details = details_of(run, times, thread, call);
-	found->state = is_restarted_sleep(call, found->depth)
+	found->is_stopped = state == 'T' || state == 't';
+	found->state = found->is_stopped ? THREAD_BLOCKED
+		       : is_restarted_sleep(call, found->depth)
 			       ? THREAD_SLEEP
 			       : thread_state_of(&frames, state == 'D', &details);
 	return true;

@@ -63,6 +63,8 @@ static int switch_out(
 		to = THREAD_READY;
 	else if (frames.is_perf)
 		to = ATTAR_NO_STATE;
+	else if (prev_is_stopped(prev_state)) /* at the end of any system call, or without one */
+		to = THREAD_BLOCKED;
 	else
 		to = thread_times_why(run, times, ev, prev_is_uninterruptible(prev_state), &frames,
 			stack, n, &is_mutex);
@@ -72,6 +74,7 @@ static int switch_out(
 	block->depth = (uint16_t)n;
 	block->syscall = frames.syscall;
 	block->is_mutex = is_mutex;
+	block->is_stopped = prev_is_stopped(prev_state);
 	block->has_events = true;
 	block->perf_since = to == ATTAR_NO_STATE ? ev->time : 0;
 	memcpy(block->stack, stack, n * sizeof(*stack));

@@ -293,6 +293,7 @@ int thread_times_found(struct attar_run *run, struct thread_times *times,
 	block->depth = (uint16_t)found->depth;
 	block->syscall = found->syscall;
 	block->is_mutex = found->is_mutex;
+	block->is_stopped = found->is_stopped;
 	memcpy(block->stack, found->stack, found->depth * sizeof(*block->stack));
 	return 0;
 }

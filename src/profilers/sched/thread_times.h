@@ -50,6 +50,7 @@ struct thread_block {
 	uint64_t perf_since; /* ns: a wait began that is left out; 0: none */
 	uint16_t depth;
 	bool is_mutex; /* a wait for a lock is certainly for one that a thread holds */
+	bool is_stopped; /* by a signal or a debugger */
 	/* These are only set if thread_times.has_all_switches is not. */
 	bool has_events;  /* that happened in it */
 	uint64_t sampled; /* ns: its last sample */
@@ -213,7 +214,7 @@ enum thread_state thread_state_of(const struct frame_summary *frames, bool is_un
 struct thread_found {
 	pid_t tid;
 	enum thread_state state;
-	bool is_kernel_thread, is_mutex;
+	bool is_kernel_thread, is_mutex, is_stopped;
 	attar_location syscall; /* as thread_block.syscall */
 	size_t depth;
 	attar_location stack[THREAD_DEPTH_MAX];
