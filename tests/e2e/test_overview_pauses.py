@@ -49,6 +49,7 @@ def test_switches_are_counted_during_pauses(tmp_path, words):
     assert own >= 2 * PINGS
     share, = re.findall(r'for only (\d+) % of the time; what threads did',
                         str(found['remarks']))
+    assert 'times of a process that has exited may be more wrong' in str(found['remarks'])
     assert all(round(r['watched']) == int(share) for r in rows(found, 'latency'))
     assert all(0 <= r['estimated'] <= 100 and r['+/-'] <= r['time'] for r in rows(found, 'time'))
     if words:

@@ -464,7 +464,9 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 		attar_report_remark(report,
 			"to limit its CPU time, attar watched context switches and block I/O for "
 			"only %.0f %% of the time; what threads did in the pauses is estimated "
-			"from the time next to each pause; +/- is how wrong a time may be; waits "
+			"from the time next to each pause; +/- is how wrong a time may be; the "
+			"times of a process that has exited may be more wrong ('attar oncpu' "
+			"measures its time on a CPU); waits "
 			"are too small where watching slows a program down; latencies are those "
 			"observed",
 			100 / sums->scale);
