@@ -26,7 +26,7 @@ pid = os.posix_spawn(sys.argv[1], sys.argv[1:], {})
 print(pid, os.wait4(pid, 0)[2].ru_nvcsw, flush=True)
 '''
 SLEEPER = [workload('sleeps'), str(SLEEPS), '2']
-RECORD_SAMPLE, RECORD_ATTR, RECORD_TRACING_DATA = 9, 64, 66
+RECORD_COMM, RECORD_SAMPLE, RECORD_ATTR, RECORD_TRACING_DATA = 3, 9, 64, 66
 TRACEPOINT = 2
 
 
@@ -78,14 +78,19 @@ def test_every_block_is_counted(cpu):
 def recorded(request):
     if not has('perf') and request.param == 'perf':
         pytest.skip('perf is not installed')
+    """With the records of all switches of the program: the kernel does not always deliver them."""
     tool, pages = ('perf', '8M') if request.param == 'perf' else (ATTAR, '2048')
-    out = subprocess.run(
-        [tool, 'record', '-q', '-a', '-m', pages,
-         *(['--switch-events'] if tool == 'perf' else []),
-         '-o', '-', '-e', 'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', '--',
-         'taskset', '-c', str(CPUS[-1]), *SLEEPER],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
-    return Pipe(out)
+    for _ in range(10):
+        out = subprocess.run(
+            [tool, 'record', '-q', '-a', '-m', pages,
+             *(['--switch-events'] if tool == 'perf' else []),
+             '-o', '-', '-e', 'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', '--',
+             'taskset', '-c', str(CPUS[-1]), *SLEEPER],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        pipe = Pipe(out)
+        if pipe.switches() >= 2 * SLEEPS:
+            return pipe
+    raise AssertionError(f'{pipe.switches()} records of {2 * SLEEPS} switches or more')
 
 
 SWITCH_CPU_WIDE = 15
@@ -130,6 +135,13 @@ class Pipe:
                 if attr_type == TRACEPOINT and config == first:
                     yield from struct.unpack(f'={(len(text) - 8 - attr_size) // 8}Q',
                                              text[8 + attr_size:])
+
+    def switches(self):
+        """The records of switches to and from the program."""
+        tid, = {struct.unpack_from('=I', text, 12)[0] for kind, text in self.records
+                if kind == RECORD_COMM and text[16:].startswith(b'sleeps\0')}
+        return sum(kind == SWITCH_CPU_WIDE and struct.unpack_from('=I', text, 20)[0] == tid
+                   for kind, text in self.records)
 
     def without(self, share, seed):
         """Drops a share of the samples of switches, whose first field is the id."""
