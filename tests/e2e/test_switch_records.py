@@ -76,9 +76,9 @@ def test_every_block_is_counted(cpu):
 
 @pytest.fixture(scope='module', params=['perf', 'attar'])
 def recorded(request):
+    """With the records of all switches of the program: the kernel does not always deliver them."""
     if not has('perf') and request.param == 'perf':
         pytest.skip('perf is not installed')
-    """With the records of all switches of the program: the kernel does not always deliver them."""
     tool, pages = ('perf', '8M') if request.param == 'perf' else (ATTAR, '2048')
     for _ in range(10):
         out = subprocess.run(
@@ -107,8 +107,11 @@ SWITCH_CPU_WIDE = 15
 ])
 def test_records_of_switches_are_added(added, args):
     """Where they complete the samples, and only there unless they are asked for."""
-    done = subprocess.run([ATTAR, 'record', '-q', '-o', '-', '-d', '100ms', *args],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    with subprocess.Popen(['taskset', '-c', '0', 'sh', '-c',
+                           'while sleep 0.01; do :; done']) as switching:
+        done = subprocess.run([ATTAR, 'record', '-q', '-o', '-', '-d', '100ms', *args],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+        switching.kill()
     kinds = {kind for kind, _ in Pipe(done.stdout).records}
     assert (SWITCH_CPU_WIDE in kinds) == added, kinds
 
