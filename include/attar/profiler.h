@@ -39,7 +39,7 @@ enum attar_uses {
 	ATTAR_GIVES_TREE = 8,      /* provides a call tree on request, for folded stacks */
 	ATTAR_REDRAWS = 16,        /* on a terminal, its newest report replaces the previous one */
 	ATTAR_USES_INPUT = 32,     /* --input without ATTAR_USES_RINGS: counts of recordings */
-	ATTAR_USES_DATABASE = 128, /* --input may be a database; for those of attar */
+	ATTAR_USES_DATABASE = 128, /* --input may be a database; for profilers of attar */
 	ATTAR_GIVES_SPANS = 64,    /* provides a time line on request, see attar_run_add_span() */
 	ATTAR_GIVES_STATES = 256,  /* its time line has one state of each thread at a time */
 	ATTAR_SHOWS_HOST = 512,    /* events of several hosts: see attar_run_source_host() */

@@ -145,7 +145,9 @@ static bool is_equal(const struct network *a, const struct network *b)
 	return a->is_four == b->is_four && a->high == b->high && a->low == b->low;
 }
 
-/* The place of a network; if there is none, that of the one that was refused longest ago. */
+/*
+ * The place of a network; if there is none, the place of the network that was refused longest ago.
+ */
 static struct refused_network *find(
 	struct accept_filter *f, const struct network *network, bool is_user)
 {

@@ -5,8 +5,8 @@
  * REFUSED_MAX refused connections of a network in a second, a socket filter makes the kernel drop
  * its further ones before they are in the queue, for a second, and twice as long each time.
  *
- * Of this machine, the filter sees no user: if root listens, ports below 1024 are those of root,
- * and are not dropped; otherwise none is. See address_connect().
+ * The filter does not see the users of this machine. If root listens, ports below 1024 belong to
+ * root and are not dropped; if another user listens, no port is excepted. See address_connect().
  */
 #ifndef PEER_ACCEPT_FILTER_H
 #define PEER_ACCEPT_FILTER_H

@@ -81,7 +81,7 @@ int recording_writer_write(struct recording_writer *w, const void *bytes, size_t
 	return w->plain.len < PLAIN_BYTES ? 0 : compress(w);
 }
 
-/* Records of the tools are not compressed: readers expect those of the kernel there. */
+/* Records of the tools are not compressed: readers expect records of the kernel there. */
 static int write_update(struct recording_writer *w, const struct buf *records)
 {
 	int r = buf_failed(records) ? base_oom() : 0;

@@ -113,7 +113,7 @@ int source_attr(const struct attar_event_spec *spec, struct perf_event_attr *att
 /* Adds a source, also while others are read. Takes over what it holds, also on failure. */
 int sources_add(struct source_set *set, struct source *s);
 
-/* Opens all; those of patterns that are refused are removed. */
+/* Opens all sources. A source of a pattern that the kernel refuses is removed. */
 int sources_open(struct source_set *set);
 
 /* Opens one, with its filter. */

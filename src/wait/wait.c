@@ -89,7 +89,7 @@ void wait_set_object(struct attar_wait *wait, const char *fmt, ...)
 	snprintf(wait->object, sizeof(wait->object), "%s", buf_text(&text));
 }
 
-/* The number of links of a directory of /proc is that of its directories, with . and .. */
+/* A directory of /proc has a link for each of its directories, and two for . and .. */
 static bool has_one_thread(pid_t pid)
 {
 	char path[PATH_BYTES];

@@ -110,7 +110,7 @@ def test_names_in_a_recording_are_only_text(text, tmp_path):
 
 
 def test_a_recording_that_names_a_kernel_image_of_others(tmp_path, theirs):
-    """A mapping of the kernel does not make attar read another file than that of the kernel."""
+    """A mapping of the kernel does not make attar read another file than the kernel's."""
     recording = Recording()
     recording.mmap(1, '[kernel.kallsyms]_text', 0xffffffff81000000, 1 << 24, 0, pid=0xffffffff)
     recording.mmap(2, theirs / 'evil.ko', 0xffffffffc0000000, 1 << 20, 0, pid=0xffffffff)

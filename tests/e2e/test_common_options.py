@@ -329,7 +329,7 @@ next_comm=swapper
     (['sched-migrate', '-p', 7], 3, 18), (['rundelay', '-p', 7], 6, 53),
 ])
 def test_count_is_of_the_selected_tasks(tmp_path, words, n, seen):
-    """The profilers are given the events of all tasks, and use those of the selected ones."""
+    """The profilers are given the events of all tasks, and use events of the selected ones only."""
     path = tmp_path / 'x.script'
     path.write_text(BUSY)
     done = run(*words, '-N', n, '--format', 'json', '--input', path)
@@ -340,7 +340,7 @@ def test_count_is_of_the_selected_tasks(tmp_path, words, n, seen):
 
 @pytest.mark.parametrize('n, ended', [(60, 119), (61, 4000)])
 def test_run_without_enough_events_of_the_selected_tasks(tmp_path, n, ended):
-    """It ends with the recording, not with the last event: those of other tasks do not count."""
+    """It ends with the recording, not with the last event: events of other tasks do not count."""
     path = tmp_path / 'x.script'
     path.write_text(BUSY + '5 0 0/0 x exec\n')
     done = run('task-state', '-p', 7, '-N', n, '--format', 'json', '--input', path)

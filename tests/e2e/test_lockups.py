@@ -60,8 +60,8 @@ def check_lockup(found, kind, column, reported, held):
 @pytest.mark.guest('debian')
 def test_a_cpu_that_is_held_for_a_known_time():
     """
-    Again if functions of the module have no names: to read those of all functions can take an
-    emulated CPU longer than the module is loaded.
+    Repeated if functions of the module have no names: an emulated CPU can need more time to read
+    all names than the module is loaded.
     """
     for _ in range(3):
         irqs, soft, hard = reports_in_guest(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Healthy programs have no findings but those of the machine, which may be busy with others."""
+"""Healthy programs have no findings except findings about a machine that is busy with others."""
 import contextlib
 import os
 import pty

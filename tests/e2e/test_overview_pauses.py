@@ -355,8 +355,8 @@ while not select.select([0], [], [], 0)[0]:
     ['sh', '-c', 'sleep 1.3; sleep 1.3; sleep 1.3']], ids=['thread', 'processes'])
 def test_sleeps_that_begin_in_pauses(command):
     """
-    Others switch all the time, so most sleeps begin in a pause, also those of new processes: the
-    rest of a sleep after the pause is known, though no event has its begin.
+    Others switch all the time, so most sleeps begin in a pause, also sleeps of new processes: the
+    rest of a sleep after the pause is known, though no event shows its start.
     """
     python = ['/usr/bin/python3', '-I', '-S', '-c', SWITCHING]
     with subprocess.Popen(python, stdin=subprocess.PIPE):

@@ -258,7 +258,7 @@ def test_the_kernel_applies_filters_of_names(perf_prof, tmp_path, profiler, is_p
 
 @pytest.mark.usefixtures('noise')
 def test_the_kernel_does_not_filter_untraced_events(perf_prof):
-    """They are shown with --detail, also those of other threads."""
+    """They are shown with --detail, also events of other threads."""
     ended = perf_prof('multi-trace', '--tasks', '--filter', 'few_sleeps', '--format', 'json',
                       '-e', 'sched:sched_wakeup,sched:sched_stat_runtime//untraced/',
                       '-e', 'sched:sched_switch', '--', 'sleep', 0.3)

@@ -34,7 +34,7 @@ static pthread_mutex_t *mutex, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_t joined;
-/* With words before it as those of a read-write lock that readers hold and a writer wants. */
+/* The words before it look like a read-write lock that readers hold and a writer wants. */
 static struct {
 	uint32_t readers, writers;
 	sem_t semaphore;

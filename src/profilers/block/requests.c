@@ -125,9 +125,9 @@ static bool is_same_type(const char *a, const char *b)
 }
 
 /*
- * How little a request is like that of an event: 0 if nothing tells them apart. Until the request
- * is issued, bios can be added to it, and another thread than the one that began it may have the
- * event; what completes is what was issued, or a part of it.
+ * How little a request is like the request of an event: 0 if nothing tells them apart. Until the
+ * request is issued, bios can be added to it, and another thread than the one that began it may
+ * have the event; what completes is what was issued, or a part of it.
  */
 static unsigned unlike(
 	const struct open_request *open, const struct attar_event *ev, enum block_stage stage)
@@ -146,8 +146,8 @@ static unsigned unlike(
 }
 
 /*
- * The request that passes to this stage: of those that have not reached it, the one that is most
- * like that of the event, or began first, but a stale or superseded one only if there is no other;
+ * The request that passes to this stage: of all that have not reached it, the one that is most like
+ * the request of the event, or began first; a stale or superseded one only if there is no other;
  * a flush that is stale is never issued. Of superseded requests with data it is the one that began
  * last, because the completions of the others are more likely to have been missed. ev: of a
  * request; NULL: of a bio. Sets its slot in the key. NULL: none.

@@ -22,7 +22,10 @@ struct cpu_limit {
 	char group[CPU_LIMIT_GROUP_BYTES];
 };
 
-/* Of the innermost group, from that of the process outwards, whose time was up. */
+/*
+ * The limit of the innermost group whose time was up: the group of the process, or one that
+ * contains it. False: there is none.
+ */
 bool cgroups_cpu_limit(pid_t pid, struct cpu_limit *ret_limit);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { POOL_MIN = 4 /* threads */ };
 
-/* Of the work of the pool: that of the busiest thread, and of each other that takes part. */
+/* Shares of the work of the pool: of the busiest thread, and of each other that takes part. */
 static const double uneven = 0.5, takes_part = 0.005;
 
 /* How much of the time the busiest thread runs, or waits for a CPU: nothing else delays it. */

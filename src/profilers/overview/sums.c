@@ -182,8 +182,8 @@ static void add_waits(const struct overview_sums *sums, const struct thread_grou
 
 /*
  * The present name of the main thread. If that has exited, the name under which it was on a CPU for
- * most of the time: its last name may be that of another process, with the same pid. Otherwise one
- * that a thread had.
+ * most of the time: its last name may belong to another process with the same pid. Otherwise a
+ * name that a thread had.
  */
 static void name_process(const struct overview_sums *sums, struct overview_process *process,
 	const struct thread_row *row)

@@ -71,8 +71,8 @@ struct open_waits_opts {
 };
 
 /*
- * Finds the waits of selected threads that are open now, or were when a recording ended; in
- * intervals, neither those of recordings nor of the whole system. Returns 0 or a negative errno;
+ * Finds the waits of selected threads that are open now, or were when a recording ended; none in
+ * intervals of a recording or of the whole system. Returns 0 or a negative errno;
  * open_waits_done() also after an error.
  */
 int open_waits_find(struct attar_run *run, enum attar_scope scope,

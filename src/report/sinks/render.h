@@ -48,7 +48,7 @@ struct attar_renderer {
 	uint64_t drawn;       /* reports */
 	struct buf open;      /* the heading last drawn, which the next report may continue */
 	VEC(unsigned) widths; /* text: widths of the current columns of event lines */
-	VEC(bool) hidden;     /* text: those of them that the terminal has no room for */
+	VEC(bool) hidden;     /* text: whether the terminal has no room for the column */
 	void *state;          /* of the format */
 	size_t sort_column;   /* see attar_renderer_sort() */
 	bool sort_reversed;

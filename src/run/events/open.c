@@ -76,7 +76,7 @@ static bool has_no_addresses(const struct attar_counter *counter)
 
 /*
  * perf unwinds copies of stacks with the call frame information of each binary, which it looks up
- * in the mappings of data. attar needs those of code only.
+ * in the mappings of data. attar needs mappings of code only.
  */
 static bool needs_data_mappings(const struct attar_run *run)
 {

@@ -52,7 +52,7 @@ int recorded_names_open(struct attar_run *run)
 
 	if (r < 0)
 		return r;
-	if (r > 0 && hosts_of(run)->reads_for) { /* those of this machine are used, too */
+	if (r > 0 && hosts_of(run)->reads_for) { /* the names of this machine are used, too */
 		stored_free(stored);
 		return 0;
 	}

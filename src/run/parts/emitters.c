@@ -16,7 +16,7 @@
 
 /* Of such a run: the events that its profiler has made of the current one, attar_run_emit(). */
 struct run_emitted {
-	struct attar_format *format; /* NULL: its events are those of its sources, unchanged */
+	struct attar_format *format; /* NULL: its events are the events of its sources, unchanged */
 	struct buf records;          /* n, of format->size bytes */
 	size_t n;
 };

@@ -8,8 +8,7 @@
 #include "base/proc.h"
 #include "run/record/renewal.h"
 #include "run/run.h"
-
-enum { PATH_BYTES = 64, STATUS_BYTES = 256 };
+#include "wait/wait.h"
 
 /*
  * ns. Reading a thread that sleeps takes about 30 us of CPU time, and much longer on a busy
@@ -17,6 +16,8 @@ enum { PATH_BYTES = 64, STATUS_BYTES = 256 };
  */
 static const uint64_t read_cpu_max = 100000000;
 static const uint64_t read_max[RECORDING_MOMENTS] = {500000000, 2000000000};
+
+enum { PATH_BYTES = 64 };
 
 struct reading {
 	struct attar_waits *waits;
@@ -87,30 +88,13 @@ static int read_process(void *ctx, int pid)
 	return 0;
 }
 
-/* The process of a thread; 0: it has ended. */
-static pid_t process_of(pid_t tid)
-{
-	char path[PATH_BYTES], line[STATUS_BYTES];
-	int pid = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	file = fopen(path, "re");
-	while (file && !pid && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Tgid: %d", &pid) != 1)
-			pid = 0;
-	if (file)
-		fclose(file);
-	return pid;
-}
-
 static int read_listed(struct attar_run *run, struct reading *reading)
 {
 	parse_ints tids = {0};
 	int r = renewal_list(run, &tids);
 
 	vec_each (&tids, tid) {
-		reading->pid = process_of(*tid);
+		reading->pid = wait_process_of(*tid);
 		if (r == 0 && reading->pid)
 			r = read_thread(reading, *tid);
 	}

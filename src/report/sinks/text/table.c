@@ -357,7 +357,7 @@ static void begin_events(struct grid *g)
 	buf_char(&r->out, '\n');
 }
 
-/* Later lines: a value that is wider than those of the first lines must not be cut. */
+/* Later lines: a value that is wider than the values of the first lines must not be cut. */
 static void continue_events(struct grid *g)
 {
 	struct attar_renderer *r = g->r;

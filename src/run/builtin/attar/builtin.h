@@ -74,7 +74,7 @@ void run_trust_reads(struct attar_run *run, bool trusts);
 
 /*
  * Like attar_run_count(), but after attar_run_select_tasks(): if the options select tasks, only
- * their events are counted, with those of processes and threads that they create during the run.
+ * their events are counted, with the events of processes and threads that they create meanwhile.
  * Not what a set-user-ID program does, for which the kernel disables such events. Counters of more
  * than 1,024 threads, or more than the limit of open files permits, are refused (struct
  * attar_run_counter), which does not end the run. Only from open().
@@ -138,13 +138,12 @@ struct run_waits {
  * Returns 1; 0 if the run is live, or if the recording does not have it, such as one of perf. What
  * threads waited for at its end is known in the last report.
  */
-int run_get_waits(
-	const struct attar_run *run, bool at_end, struct run_waits *ret_waits);
+int run_get_waits(const struct attar_run *run, bool at_end, struct run_waits *ret_waits);
 
 /* ---- files and databases ---- */
 
 /*
- * Opens a file for results that are no reports, such as those of --heatmap. The run owns it: after
+ * Opens a file for results that are no reports, such as heatmaps. The run owns it: after
  * ended() it is closed, and replaces an existing file, which remains if the run fails. A file that
  * is not regular is written in place. option begins the error message. Returns 0 or a negative
  * errno.
@@ -180,8 +179,8 @@ int run_create_database(struct attar_run *run, const char *path, struct sqlite3 
 /* ---- the run ---- */
 
 /*
- * Sets the interval of reports, ns; at least a millisecond. Replaces that of the options. Only from
- * open().
+ * Sets the interval of reports, ns; at least a millisecond. Replaces the interval of the options.
+ * Only from open().
  */
 int run_set_interval(struct attar_run *run, uint64_t interval);
 
@@ -221,7 +220,7 @@ int run_expect_queries(struct attar_run *run);
 bool run_expects_queries(const struct attar_run *run);
 
 /*
- * After the run: answers a query, whose language is that of the profiler. The caller frees the
+ * After the run: answers a query in the language of the profiler. The caller frees the
  * report with attar_report_free(). Returns 0; -EINVAL: the profiler has no query(), the run has not
  * ended, or the query is invalid.
  */
@@ -229,8 +228,8 @@ int run_query(struct attar_run *run, const char *text, struct attar_report **ret
 
 /*
  * Finds the events of a list, such as "sched:sched_switch,cycles", as the run will: with the option
- * input, those of the recording, with its formats. Before attar_run_start(). *ret_list is owned by
- * the run. Returns 0, or a negative errno as attar_event_list_parse().
+ * input, the events of the recording, with its formats. Before attar_run_start(). *ret_list is
+ * owned by the run. Returns 0, or a negative errno as attar_event_list_parse().
  */
 int run_find_events(
 	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
@@ -243,7 +242,7 @@ int run_set_preset(struct attar_run *run);
 
 /*
  * Checks the address of --push as attar_run_start() does, without listening. *ret_address: where it
- * would listen; of family 0 for other addresses than those of TCP, and without --push. Returns 0 or
+ * would listen; of family 0 if it is no address of TCP, and without --push. Returns 0 or
  * a negative errno with an error message.
  */
 int run_check_push(const struct attar_run *run, struct sockaddr_storage *ret_address);
