@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sums of a CPU that a program in the kernel keeps, as the program and attar see them: in a map
+ * that attar has mapped, with one value for each CPU, which only this CPU changes. All of it but
+ * the extremes only grows, so that attar reads differences.
+ *
+ * A row has the buckets of attar/hist.h, in pages that are taken from the end of the value when the
+ * first of their buckets is counted.
+ */
+#ifndef BPF_SUMS_H
+#define BPF_SUMS_H
+
+#include "attar/private/counting.h"
+#include "stats/bucket.h"
+
+enum {
+	SUMS_ROW_PAGES = 128, /* BUCKET_PAGES, as a power of two */
+	SUMS_CPUS_MAX = 8192, /* that --cpus can select */
+};
+
+/*
+ * The smallest and the largest value since attar has begun the generation; zeroed: none. attar
+ * reads one generation while the program changes the other one.
+ */
+struct sums_extremes {
+	uint64_t not_min; /* ~min */
+	uint64_t max;
+};
+
+struct sums_row {
+	uint64_t total;  /* of the values */
+	uint64_t errors; /* values of calls that failed; of rows that are only counted: the count */
+	struct sums_extremes extremes[2];
+	uint16_t page_at[SUMS_ROW_PAGES]; /* number of the page + 1; 0: none yet */
+};
+
+struct sums_head {
+	uint64_t events; /* that the program was called for, and that the options select */
+	uint64_t lost;   /* values that found no room, or whose start found none */
+	uint64_t missed; /* switches that were not reported: see on_switch() */
+	uint64_t no_row; /* system calls whose number has no row */
+	uint64_t began;  /* ns: the open start of this CPU; 0: none */
+	uint32_t row;    /* of that start */
+	uint32_t n_pages;
+	uint32_t running; /* 1 + the thread that was switched in last; 0: unknown */
+	uint32_t unused;
+};
+
+/* rows and pages are powers of two. */
+#define SUMS_OF(rows_max, pages_max)                                                               \
+	struct sums {                                                                              \
+		struct sums_head head;                                                             \
+		struct sums_row rows[rows_max];                                                    \
+		uint32_t counts[pages_max][BUCKETS_PER_PAGE];                                      \
+	}
+
+/* The rows and pages of each program. */
+enum {
+	SUMS_SCHED_ROWS = 4,
+	SUMS_SCHED_PAGES = 256,
+	SUMS_IRQ_ROWS = 64,
+	SUMS_IRQ_PAGES = 1024,
+	SUMS_SYSCALL_ROWS = 512,
+	SUMS_SYSCALL_OTHERS = 32, /* of these: the map `others` has their numbers */
+	SUMS_SYSCALL_PAGES = 4096,
+};
+
+/* What is fixed when the program is loaded. */
+struct sums_settings {
+	uint32_t own_pid;       /* the process whose events are left out; 0: none */
+	uint8_t selects_tasks;  /* only tasks of the map `selected` */
+	uint8_t adds_children;  /* tasks that these create are selected too */
+	uint8_t adds_threads;   /* ... if they are threads of the same process */
+	uint8_t has_prev_state; /* sched_switch has it as its fourth argument */
+	uint8_t selects_cpus;   /* only the CPUs of `cpus` */
+	uint8_t is_of_running;  /* times on a CPU, instead of times in the run queue */
+	uint8_t only_counts;    /* no times */
+	uint8_t unused;
+	uint64_t cpus[SUMS_CPUS_MAX / 64];
+};
+
+/* What attar changes while the program runs; the map `control` has one. */
+struct sums_control {
+	uint32_t is_on;
+	uint32_t generation; /* of the extremes: 0 or 1 */
+	uint32_t command;    /* the process that is selected when it executes; 0: none */
+};
+
+/* The open start of a thread. */
+struct sums_start {
+	uint64_t time; /* ns; 0: not open */
+	uint64_t row;
+};
+
+#endif
