@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attar/private/report.h"
 #include "attar/report.h"
 #include "base/file.h"
 
@@ -104,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		make(text);
 		free(text);
 	}
-	attar_report_read_database(path, take, null);
+	report_read_database(path, take, null);
 	attar_error_clear();
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of /proc/PID/maps into an address space, which must stay sorted and disjoint. */
+#include "attar/private/symbol.h"
 #include "symbol/maps.h"
 #include "symbol/address_space.h"
 
@@ -53,10 +54,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!text || attar_symbols_new(&opts, &symbols) < 0)
 		abort();
 	space = attar_address_space_new(symbols, getpid());
-	child = attar_address_space_fork(space, getpid() + 1);
+	child = address_space_fork(space, getpid() + 1);
 	map_lines(space, text);
 	child = attar_address_space_free(child);
-	child = attar_address_space_fork(space, getpid() + 1);
+	child = address_space_fork(space, getpid() + 1);
 	attar_address_space_free(space);
 	check(child);
 	attar_address_space_free(child);

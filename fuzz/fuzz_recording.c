@@ -86,6 +86,8 @@ static void read_waits(const struct recording *r)
 	for (int moment = 0; moment < RECORDING_MOMENTS; moment++) {
 		const struct recording_waits *waits = recording_get_waits(r, moment);
 
+		vec_each (recording_get_scheds(r, moment), sched)
+			read_bytes((const char *)sched, sizeof(*sched));
 		vec_each (&waits->threads, thread) {
 			char text[ATTAR_WAIT_TEXT_BYTES];
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "profilers/sql/aggregate.h"
 #include "profilers/sql/token.h"
 
@@ -38,6 +39,7 @@ struct raw {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 uint64_t __wrap_attar_run_realtime(const struct attar_run *run, uint64_t time);
 bool __wrap_run_is_stopped(const struct attar_run *run);
+const char *__wrap_run_group_text(const struct attar_run *run, enum run_name kind, uint32_t group);
 
 /* There is no run. */
 uint64_t __wrap_attar_run_realtime(const struct attar_run *run, uint64_t time)
@@ -48,6 +50,11 @@ uint64_t __wrap_attar_run_realtime(const struct attar_run *run, uint64_t time)
 bool __wrap_run_is_stopped(const struct attar_run *run)
 {
 	return false;
+}
+
+const char *__wrap_run_group_text(const struct attar_run *run, enum run_name kind, uint32_t group)
+{
+	return "group";
 }
 
 static struct sql_table table = {.name = "e", .event = "t:e"};

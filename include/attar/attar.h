@@ -2,12 +2,10 @@
 /*
  * attar/attar.h - counts, samples and traces what happens on a running Linux system
  *
- * This header includes all others. Each owns one kind of object, and its page lists the types and
- * functions:
+ * There are two libraries. libattar opens, counts, samples, streams and aggregates events, and
+ * resolves addresses. This header includes all headers of libattar. Each owns one kind of object,
+ * and its page lists the types and functions:
  *
- *	to run a profiler                        attar/run.h
- *	to write a profiler                      attar/profiler.h, attar/option.h, attar/report.h,
- *	                                         attar/count.h
  *	to read events in order of time          attar/stream.h
  *	to count, or to read rings directly      attar/perf.h
  *	to find events by name                   attar/event.h
@@ -18,10 +16,9 @@
  *	to know what a thread waits for          attar/wait.h
  *	to aggregate                             attar/stats.h, attar/hist.h, attar/keytable.h,
  *	                                         attar/pairs.h, attar/states.h
- *	to compare two results                   attar/diff.h
- *	to merge the reports of several hosts    attar/merge.h
- *	to check what a system supports          attar/doctor.h
  *	to decode records                        attar/record.h, attar/sample.h, attar/spe.h
+ *
+ * libattar-run has reports, runs and all profilers, and needs libattar: see attar/attar-run.h.
  *
  * Errors, arguments, fork(2) and the order of freeing are the same everywhere: see attar/base.h.
  *
@@ -59,30 +56,22 @@
 #define ATTAR_ATTAR_H
 
 #include "attar/base.h"
-#include "attar/count.h"
-#include "attar/diff.h"
-#include "attar/doctor.h"
 #include "attar/event.h"
 #include "attar/eventheader.h"
 #include "attar/expr.h"
 #include "attar/format.h"
 #include "attar/hist.h"
 #include "attar/keytable.h"
-#include "attar/merge.h"
 #include "attar/option.h"
 #include "attar/pairs.h"
 #include "attar/perf.h"
-#include "attar/profiler.h"
 #include "attar/record.h"
-#include "attar/report.h"
-#include "attar/run.h"
 #include "attar/sample.h"
 #include "attar/spe.h"
 #include "attar/states.h"
 #include "attar/stats.h"
 #include "attar/stream.h"
 #include "attar/symbol.h"
-#include "attar/thread.h"
 #include "attar/unwind.h"
 #include "attar/wait.h"
 

@@ -18,10 +18,9 @@
  * their arguments: attar_ring_begin(), attar_ring_next(), attar_ring_release(), attar_ring_end(),
  * attar_record_parse(), attar_read_at(), attar_read_time_enabled(), attar_read_time_running(),
  * attar_branch_*(), attar_event_stack(), attar_thread_locate(), attar_address_space_locate(),
- * attar_stacks_add(), attar_hist_add(), attar_hist_add_n(), attar_keytable_at(),
- * attar_keytable_at_u64(), attar_pairs_start(), attar_pairs_start_u64(), attar_pairs_end(),
- * attar_pairs_end_u64(), attar_states_set(), attar_states_set_u64(), attar_states_at_u64(),
- * attar_state_change(), attar_state_set_group(), attar_expr_eval(), attar_expr_number(),
+ * attar_stacks_add(), attar_hist_add(), attar_keytable_at(), attar_keytable_at_u64(),
+ * attar_pairs_start(), attar_pairs_start_u64(), attar_pairs_end(), attar_pairs_end_u64(),
+ * attar_states_set_u64(), attar_state_set_group(), attar_expr_eval(), attar_expr_number(),
  * attar_expr_is_true(), attar_expr_key(), and inline functions. Using a freed object is undefined
  * behavior.
  *
@@ -58,7 +57,7 @@ extern "C" {
 #define ATTAR_CAST(type, value) ((type)(value))
 #endif
 
-/* The version of the library at run time, such as "0.1.0". A static string. */
+/* The version of the library at run time, such as "1.0.0". A static string. */
 ATTAR_API const char *attar_version(void);
 
 /*

@@ -16,7 +16,7 @@
 #include "attar/event.h"
 #include "attar/perf.h"
 #include "attar/report.h"
-#include "attar/stats.h"
+#include "attar/sections.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,17 +25,11 @@ extern "C" {
 struct attar_run;
 
 /*
- * Adds all events named in text as counters, without samples; NULL: those of the recording. Events
- * of a group are counted together. Unsupported ones are left out as long as another one can be
- * counted; struct attar_run_counter has the reason. Only from open().
+ * Adds all events named in text as counters, without samples; NULL: all events of the recording.
+ * Events of a group are counted together. Unsupported ones are left out as long as another one can
+ * be counted; struct attar_run_counter has the reason. Only from open().
  */
 ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
-
-/* Runs the command n times in sequence. -EINVAL: there is no command. Only from open(). */
-ATTAR_API int attar_run_repeat(struct attar_run *run, uint64_t n);
-
-/* How often the command runs: 1 unless attar_run_repeat() was called. */
-ATTAR_API uint64_t attar_run_rounds(const struct attar_run *run);
 
 /* A counted event. Borrowed from the run until the command is run again. */
 struct attar_run_counter {
@@ -52,12 +46,6 @@ struct attar_run_counter {
 /* Counter i, in the order of the event names; NULL after the last. */
 ATTAR_API const struct attar_run_counter *attar_run_get_counter(
 	const struct attar_run *run, size_t i);
-
-/* ns since the start (of this run of the command), until now or until the target ended. */
-ATTAR_API uint64_t attar_run_elapsed(const struct attar_run *run);
-
-/* ns since the previous report, or since the start: the interval of `recent` values. */
-ATTAR_API uint64_t attar_run_recent(const struct attar_run *run);
 
 /* What attar_run_count_rows() separates counts by. */
 enum attar_count_by {
@@ -92,10 +80,6 @@ struct attar_count_row {
  */
 ATTAR_API int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
 	const struct attar_count_row **ret_rows, size_t *ret_n);
-
-/* CPU time of the exited command, as attar_target_command_times(). */
-ATTAR_API int attar_run_command_times(
-	const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system);
 
 /* The name of the target's control group i (attar_counter_instance.cgroup); "" for none. */
 ATTAR_API const char *attar_run_cgroup(const struct attar_run *run, int i);

@@ -102,13 +102,6 @@ typedef int attar_tracepoint_fn(void *ctx, const char *system, const char *name)
 ATTAR_API int attar_catalog_tracepoints(
 	struct attar_catalog *catalog, attar_tracepoint_fn *fn, void *ctx);
 
-/*
- * Sets the callback that resolves function addresses when records of this catalog's formats are
- * printed. fn must not use the catalog. ctx is owned by the caller and must outlive the catalog.
- */
-ATTAR_API void attar_catalog_resolver(
-	struct attar_catalog *catalog, attar_address_fn *fn, void *ctx);
-
 /* ---- PMUs ---- */
 
 /* A PMU: a device in sysfs that has counters. Borrowed from the catalog. */
@@ -217,8 +210,8 @@ struct attar_event_spec {
 	const struct attar_format *format; /* for tracepoints and probes; otherwise NULL */
 	/*
 	 * The transport of user_events:NAME/transport=kernel|shm|usdt/. For a tracepoint: KERNEL.
-	 * For ATTAR_EVENT_USER: the requested one; type and config are those of a dummy event that
-	 * never occurs.
+	 * For ATTAR_EVENT_USER: the requested one; type and config are the values of a dummy event
+	 * that never occurs.
 	 */
 	enum attar_transport transport;
 	const char *user_event; /* NAME or pattern to look up in programs too; NULL: none */
@@ -237,7 +230,7 @@ struct attar_event_spec {
 	bool untraced;      /* only accompanies other events */
 	size_t n_only_cpus; /* cpus=: open it only on these CPUs of the target; 0: on all */
 	const int *only_cpus;
-	/* For ATTAR_EVENT_PROFILER; type and config are those of a dummy event. */
+	/* For ATTAR_EVENT_PROFILER; type and config are the values of a dummy event. */
 	const char *profiler; /* its name; NULL: another kind */
 	size_t n_arguments;
 	const char *const *arguments; /* of its command line, without the name; ends with NULL */
@@ -288,27 +281,6 @@ ATTAR_API int attar_event_list_parse(
 ATTAR_API const struct attar_event_option *attar_spec_get_option(
 	const struct attar_event_spec *spec, const char *name);
 
-/*
- * The expression in the value of an attribute of the form "EXPRESSION", "[NAME:]EXPRESSION" or
- * "FIELD", such as that of key= or top-by=; *ret_name_len: bytes of NAME at the start of the value,
- * 0: there is none. NULL for other attributes. Borrowed from the list.
- */
-ATTAR_API const char *attar_event_option_expr(
-	const struct attar_event_option *option, size_t *ret_name_len);
-
-/*
- * The name of attribute i that events may have, NULL after the last. *ret_value is the form of its
- * value, such as "EXPRESSION"; NULL if it has none. Both are static.
- */
-ATTAR_API const char *attar_event_attribute(size_t i, const char **ret_value);
-
-/*
- * Appends the event string to the error message of the calling thread, with a caret under column
- * (from 1, such as value_column of an option plus the position of the error in its value), and
- * returns code as a negative errno. attar_event_list_parse() does the same for its errors.
- */
-ATTAR_API int attar_spec_error(const struct attar_event_spec *spec, unsigned column, int code);
-
 /* Frees the list with all specs and their strings. Returns NULL. list may be NULL. */
 ATTAR_API struct attar_event_list *attar_event_list_free(struct attar_event_list *list);
 
@@ -319,12 +291,6 @@ ATTAR_API struct attar_event_list *attar_event_list_free(struct attar_event_list
  * a member that the spec needs.
  */
 ATTAR_API int attar_event_spec_attr(const struct attar_event_spec *spec, void *attr, size_t size);
-
-/* The name of a transport: "kernel", "shm", "usdt"; "" for none. */
-ATTAR_API const char *attar_transport_name(enum attar_transport transport);
-
-/* The name of an event kind, for headings and messages: "hardware", "tracepoint" ... */
-ATTAR_API const char *attar_event_kind_name(enum attar_event_kind kind);
 
 /* ---- USDT probes of a file ---- */
 
@@ -344,61 +310,17 @@ struct attar_usdt_location {
 /* Called for each location; a nonzero result ends the iteration and is returned. */
 typedef int attar_usdt_location_fn(void *ctx, const struct attar_usdt_location *location);
 
-/*
- * Calls fn for each location of the USDT probes of a file, "FILE[:PROVIDER[:NAME]]": a path, the
- * name of a library or of a program in PATH; PROVIDER and NAME may be patterns. Locations of a
- * probe follow one another, those with equal arguments too. Returns 0, or the nonzero result of fn;
- * -ENOENT: there is no such file or probe; -EINVAL: the string is malformed; -ENOMEM; or the
- * negative errno of a file that cannot be read.
- */
-ATTAR_API int attar_usdt_each_location(const char *text, attar_usdt_location_fn *fn, void *ctx);
-
 /* ---- USDT probes that stay ---- */
 
 /* Called with the name of a tracepoint; a nonzero result ends the iteration and is returned. */
 typedef int attar_usdt_added_fn(void *ctx, const char *name);
 
-/*
- * Makes tracepoints PROVIDER:NAME for the USDT probes of a file, which stay until they are deleted:
- * "[PROVIDER:NAME@]FILE[@ADDRESS][ ARGUMENTS]". PROVIDER and NAME may be patterns; none: all.
- * ADDRESS (a number, or FUNCTION[+OFFSET]) is a place without a note. ARGUMENTS replace those of
- * the notes: operands as in a note ("-4@%edi"), or in the kernel's syntax ("name=%di:s32"). fn is
- * called for each, and may be NULL. Returns 0, or the nonzero result of fn; -ENOENT: there is no
- * such file, probe or function; -EEXIST: there is such a tracepoint; -EACCES; -EOPNOTSUPP: the
- * kernel has no uprobes, or cannot fetch an operand; -EINVAL; -ENOMEM.
- */
-ATTAR_API int attar_usdt_add(const char *text, attar_usdt_added_fn *fn, void *ctx);
-
-/* Deletes the tracepoints PROVIDER:NAME; * and ? match. -ENOENT: there are none; -EBUSY. */
-ATTAR_API int attar_usdt_delete(const char *pattern);
-
 /* Called with name, FILE:OFFSET and fetched arguments of a location; otherwise as above. */
 typedef int attar_usdt_fn(void *ctx, const char *name, const char *location, const char *arguments);
 
-/* Calls fn for each location of the tracepoints that were added. Returns 0 or a negative errno. */
-ATTAR_API int attar_usdt_each_added(attar_usdt_fn *fn, void *ctx);
-
 /* ---- addresses ---- */
 
-/*
- * The address of a number ("0x1234"); of "SYMBOL", a variable or function of the program of process
- * pid, or else of the kernel; or of "SYMBOL@FILE" in process pid. OFFSET of "SYMBOL+OFFSET",
- * "SYMBOL+OFFSET@FILE" and "SYMBOL@FILE+OFFSET" is added. pid 0: the first of the catalog's pids,
- * or else its program; files that can be mapped anywhere have addresses in processes only. Returns
- * 0; -ENOENT: there is no such symbol; -EFAULT: the process has not mapped this number; -EACCES:
- * the kernel hides its addresses; -EINVAL; or the negative errno of a file that cannot be read.
- */
-ATTAR_API int attar_catalog_address(
-	struct attar_catalog *catalog, const char *text, pid_t pid, uint64_t *ret_address);
-
 /* ---- tracefs ---- */
-
-/*
- * Mounts tracefs at /sys/kernel/tracing if it is not mounted anywhere, and logs that it did.
- * Returns 0, also if it was already mounted; -EPERM without permission, -EOPNOTSUPP if the kernel
- * has no tracing support. The error message suggests a fix.
- */
-ATTAR_API int attar_tracefs_mount(void);
 
 /*
  * The path where this catalog reads tracefs, borrowed from the catalog. Returns 0, or a negative

@@ -42,9 +42,6 @@ struct attar_eventheader {
 	size_t data_len;
 };
 
-/* True if the tracepoint has the fields of the EventHeader encoding. */
-ATTAR_API bool attar_eventheader_format(const struct attar_format *format);
-
 /*
  * Gets the keyword from a tracepoint's name, "Provider_L4K2a" or "Provider_L4K2aGgroup". Each bit
  * is a category defined by the provider. Returns 0, or -EINVAL without an error message for other

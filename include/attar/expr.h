@@ -82,6 +82,21 @@ struct attar_expr_variable {
 typedef size_t attar_expr_text_fn(void *ctx, const struct attar_expr_record *record,
 	uint64_t number, char *ret_text, size_t max);
 
+/* What a thread is in. */
+enum attar_expr_group {
+	ATTAR_EXPR_CGROUP, /* the path of its control group */
+	ATTAR_EXPR_UNIT,
+	ATTAR_EXPR_CONTAINER,
+	ATTAR_EXPR_POD,
+};
+
+/*
+ * Writes the name of what the thread tid is in, as attar_expr_text_fn; 0: it is in none. record
+ * NULL: an expression that will ask for it is being compiled, and nothing is to be written.
+ */
+typedef size_t attar_expr_group_fn(void *ctx, const struct attar_expr_record *record,
+	enum attar_expr_group group, int32_t tid, char *ret_text, size_t max);
+
 /* Called with the text that printf() writes, n bytes; borrowed until it returns. */
 typedef void attar_expr_output_fn(void *ctx, const char *text, size_t n);
 
@@ -113,11 +128,12 @@ struct attar_expr_opts {
 	attar_expr_output_fn *output; /* for printf() */
 	/*
 	 * If not NULL, an error has only its reason as text, and the column (from 1) in the
-	 * expression is stored here, for attar_spec_error(); 0: it has none.
+	 * expression is stored here; 0: it has none.
 	 */
 	unsigned *ret_column;
 	attar_expr_text_fn *ustring; /* the string at an address in the process of record->tid */
 	attar_expr_text_fn *fd_name; /* the file of a descriptor of record->tid */
+	attar_expr_group_fn *group_get; /* _cgroup, _unit, _container, _pod and their functions */
 };
 
 /*
@@ -131,18 +147,6 @@ ATTAR_API int attar_expr_new(const char *text, const struct attar_format *format
 
 /* Frees the expression. Returns NULL, to assign to the caller's variable. Accepts NULL. */
 ATTAR_API struct attar_expr *attar_expr_free(struct attar_expr *expr);
-
-/* The text of the expression, borrowed from it. */
-ATTAR_API const char *attar_expr_text(const struct attar_expr *expr);
-
-/*
- * Writes part i of the compiled expression as text, such as "2: s32 field pid" or "4: s32 2 * 3",
- * where 2 and 3 are the numbers of other parts. The values of its columns are the last parts of
- * their operands. Writes at most max bytes including the NUL and returns the length of the complete
- * text, as snprintf() does; 0 after the last part.
- */
-ATTAR_API size_t attar_expr_part(
-	const struct attar_expr *expr, size_t i, char *ret_text, size_t max);
 
 /* ---- evaluating: these functions do not check their arguments ---- */
 
@@ -163,7 +167,7 @@ ATTAR_API bool attar_expr_is_true(struct attar_expr *expr, const struct attar_ex
 /*
  * Writes the values of all columns to ret_key as bytes, and returns their number, at most
  * ATTAR_EXPR_KEY_MAX. Two keys of an expression are equal if and only if the bytes are. The key of
- * one number is the 8 bytes of a uint64_t, that of one string is its bytes (none if it is empty).
+ * one number is the 8 bytes of a uint64_t; the key of one string is its bytes, none if it is empty.
  * Of text, the first ATTAR_EXPR_TEXT_MAX bytes count. max must be at least attar_expr_key_size();
  * otherwise nothing is written and 0 is returned.
  */
@@ -187,13 +191,6 @@ ATTAR_API size_t attar_expr_columns(const struct attar_expr *expr);
 /* The i-th column; NULL after the last. */
 ATTAR_API const struct attar_expr_column *attar_expr_get_column(
 	const struct attar_expr *expr, size_t i);
-
-/*
- * The field that the expression is, if it is a number at a fixed place of the record and nothing
- * else: attar_field_u64() then reads the same value with less effort. Otherwise NULL. Borrowed from
- * the expression.
- */
-ATTAR_API const struct attar_field *attar_expr_get_field(const struct attar_expr *expr);
 
 /* The number of bytes that a key of this expression has at most. */
 ATTAR_API size_t attar_expr_key_size(const struct attar_expr *expr);

@@ -224,8 +224,8 @@ static inline double attar_number_double(const struct attar_number_type *type, c
 }
 
 /*
- * The number of numbers in a field: 1, or that of an array's elements; 0 if the field holds none or
- * exceeds the record. Numbers of a size other than 1, 2, 4 or 8 bytes are not counted.
+ * How many numbers a field has: 1, or one for each element of an array; 0 if the field holds none
+ * or exceeds the record. Numbers of a size other than 1, 2, 4 or 8 bytes are not counted.
  */
 ATTAR_API size_t attar_field_count(const struct attar_field *field, const void *raw, size_t size);
 

@@ -44,16 +44,12 @@ struct attar_hist {
  * -ENOMEM, or -EOVERFLOW for more than 2^64 - 1 values: the histogram is unchanged.
  */
 ATTAR_API int attar_hist_add(struct attar_hist *hist, uint64_t value);
-ATTAR_API int attar_hist_add_n(struct attar_hist *hist, uint64_t value, uint64_t n);
 
 /*
  * Adds all values of `from` to `to`. Returns 0; -ENOMEM, or -EOVERFLOW for more than 2^64 - 1
  * values: `to` is unchanged.
  */
 ATTAR_API int attar_hist_merge(struct attar_hist *to, const struct attar_hist *from);
-
-/* Removes all values; keeps the memory for further ones. */
-ATTAR_API void attar_hist_reset(struct attar_hist *hist);
 
 /* Removes all values and frees the memory. */
 ATTAR_API void attar_hist_done(struct attar_hist *hist);
@@ -71,10 +67,6 @@ ATTAR_API double attar_hist_mean(const struct attar_hist *hist);
  */
 ATTAR_API uint64_t attar_hist_quantile(const struct attar_hist *hist, double share);
 
-/* The quantiles of n shares, which must be in ascending order, in one pass. */
-ATTAR_API void attar_hist_quantiles(
-	const struct attar_hist *hist, const double *shares, size_t n, uint64_t *ret_values);
-
 /* A bucket of a histogram, and an iterator. Zeroed: before the first bucket. */
 struct attar_hist_bucket {
 	uint64_t low, last; /* of values from low to last, both included */
@@ -84,9 +76,7 @@ struct attar_hist_bucket {
 
 /*
  * Sets *bucket to the next bucket, by ascending value; returns false after the last one.
- * attar_hist_next() yields the buckets that have values. attar_hist_next_power() yields coarser
- * ones: 0, 1, 2..3, 4..7, and so on, also empty ones, from that of the minimum to that of the
- * maximum.
+ * attar_hist_next() yields the buckets that have values.
  *
  *	struct attar_hist_bucket bucket = {0};
  *
@@ -94,11 +84,6 @@ struct attar_hist_bucket {
  *		draw(bucket.low, bucket.last, bucket.count);
  */
 ATTAR_API bool attar_hist_next(const struct attar_hist *hist, struct attar_hist_bucket *bucket);
-ATTAR_API bool attar_hist_next_power(
-	const struct attar_hist *hist, struct attar_hist_bucket *bucket);
-
-/* The memory that the histogram has allocated, in bytes. */
-ATTAR_API size_t attar_hist_memory(const struct attar_hist *hist);
 
 #ifdef __cplusplus
 }

@@ -33,8 +33,8 @@
 #ifndef ATTAR_KEYTABLE_H
 #define ATTAR_KEYTABLE_H
 
+#include "attar/base.h"
 #include "attar/hist.h"
-#include "attar/report.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,15 +52,21 @@ struct attar_keysums {
 
 /*
  * A row. Borrowed from the table until the next call that can evict keys: attar_keytable_at(),
- * attar_keytable_at_u64(), attar_keytable_merge(), attar_keytable_reset().
+ * attar_keytable_at_u64().
  */
 struct attar_keyrow {
 	const void *key;               /* NULL: the row of attar_keytable_others() */
 	size_t key_size;               /* bytes */
 	uint64_t number;               /* a key of 8 bytes as a number; otherwise undefined */
-	struct attar_keysums interval; /* add to these, see also attar_keysum_add() */
+	struct attar_keysums interval; /* add to these */
 	struct attar_keysums whole;    /* up to the last attar_keytable_end_interval() */
 	void *value;                   /* opts.value_size bytes, aligned to 8; new rows: zeroed */
+};
+
+/* The part of a run that a report covers. */
+enum attar_scope {
+	ATTAR_SCOPE_INTERVAL, /* since the previous report; the profiler then starts at zero */
+	ATTAR_SCOPE_WHOLE,    /* since the start */
 };
 
 /* The sums and histograms of a scope, after attar_keytable_end_interval(). */
@@ -70,38 +76,9 @@ static inline const struct attar_keysums *attar_keyrow_sums(
 	return scope == ATTAR_SCOPE_WHOLE ? &row->whole : &row->interval;
 }
 
-/* A limit of int64_t, as sums are stored. */
-static inline uint64_t attar_keysum_limit(bool is_lowest)
-{
-	return is_lowest ? (UINT64_MAX >> 1) + 1 : UINT64_MAX >> 1;
-}
-
-/* Whether a sum is at a limit of uint64_t, or with is_signed of int64_t: it may be beyond. */
-static inline bool attar_keysum_is_limit(uint64_t sum, bool is_signed)
-{
-	return is_signed ? sum == attar_keysum_limit(false) || sum == attar_keysum_limit(true)
-			 : sum == UINT64_MAX;
-}
-
-/* Adds to a sum, which stays at the limit that it reaches. */
-static inline void attar_keysum_add(uint64_t *sum, uint64_t value, bool is_signed)
-{
-	uint64_t before = *sum, after = before + value;
-
-	if (attar_keysum_is_limit(before, is_signed))
-		return;
-	*sum = after;
-	if (attar_keysum_is_limit(value, is_signed))
-		*sum = value;
-	else if (!is_signed && after < before)
-		*sum = UINT64_MAX;
-	else if (is_signed && ((before ^ after) & (value ^ after)) >> 63) /* it changed its sign */
-		*sum = attar_keysum_limit(value >> 63);
-}
-
 /*
  * Called before a row is removed, with the context of the options: to free what its value points
- * to, or to add it to that of the others row.
+ * to, or to add it to the value of the others row.
  */
 typedef void attar_keyrow_fn(void *ctx, struct attar_keyrow *row);
 
@@ -159,10 +136,10 @@ ATTAR_API struct attar_keyrow *attar_keytable_next(
 ATTAR_API size_t attar_keytable_keys(const struct attar_keytable *table);
 
 /*
- * Ends an interval: adds its sums, by attar_keysum_add(), and histograms to those of the whole run.
- * Reports then read either; the next attar_keytable_at() clears those of the interval and frees the
- * histograms of keys that had no values in it. Returns 0; -ENOMEM: the sums of the whole run are
- * incomplete.
+ * Ends an interval: adds its sums and histograms to the sums and histograms of the whole run; sums
+ * that leave 64 bits stay at the limit. Reports then read either; the next attar_keytable_at()
+ * clears the sums of the interval and frees the histograms of keys that had no values in it.
+ * Returns 0; -ENOMEM: the sums of the whole run are incomplete.
  */
 ATTAR_API int attar_keytable_end_interval(struct attar_keytable *table);
 
@@ -175,33 +152,13 @@ ATTAR_API size_t attar_keytable_top(const struct attar_keytable *table, enum att
 	size_t sum, struct attar_keyrow **rows, size_t k);
 
 /*
- * The rows of a report: those of attar_keytable_top() and, if it has values in the scope, the
+ * The rows of a report: the rows of attar_keytable_top() and, if it has values in the scope, the
  * others row as the last one; its key is NULL. *ret_rows has room for them and is freed by the
  * caller with free(); the rows belong to the table. Returns 0, -ENOMEM, or -EINVAL for a sum out of
  * range.
  */
 ATTAR_API int attar_keytable_rows(const struct attar_keytable *table, enum attar_scope scope,
 	size_t sum, struct attar_keyrow ***ret_rows, size_t *ret_n);
-
-/*
- * Adds the rows of `from` to `to`, which has the same numbers of sums and histograms and size of
- * the block, and no shorter longest key (-EINVAL otherwise). The block of a new row is copied;
- * those of other rows are unchanged. Returns 0; -ENOMEM: a part has been added.
- */
-ATTAR_API int attar_keytable_merge(struct attar_keytable *to, const struct attar_keytable *from);
-
-/* Removes all keys and sums; calls on_remove for each row. */
-ATTAR_API void attar_keytable_reset(struct attar_keytable *table);
-
-struct attar_keytable_stats {
-	uint64_t keys;    /* rows */
-	uint64_t evicted; /* rows whose sums were added to the others row; a key may count twice */
-	uint64_t memory;  /* bytes allocated, without what values point to */
-};
-
-/* The statistics. Reads all rows. */
-ATTAR_API void attar_keytable_get_stats(
-	const struct attar_keytable *table, struct attar_keytable_stats *ret_stats);
 
 #ifdef __cplusplus
 }

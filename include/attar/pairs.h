@@ -30,10 +30,10 @@
  * the stream delivers it, and attar_pairs_exit() when a thread exits. A pair is never returned if
  * its start is not later than the end of such a period that was reported before its end event: an
  * end and a start in between could have been lost. Periods count for all keys, whatever CPU they
- * are of, since threads and requests migrate; with ATTAR_PAIRS_ONE_CPU only those of the CPU of the
- * start. Pairs that were returned before a loss was reported are not revoked: the stream delivers a
- * loss at its begin, but the kernel reports it with the next event of the CPU, and a live stream
- * may have delivered later events of other CPUs by then.
+ * are of, since threads and requests migrate; with ATTAR_PAIRS_ONE_CPU only periods of the CPU of
+ * the start. Pairs that were returned before a loss was reported are not revoked: the stream
+ * delivers a loss at its begin, but the kernel reports it with the next event of the CPU, and a
+ * live stream may have delivered later events of other CPUs by then.
  *
  * Memory of an open start: 120 bytes, the payload and the longest key (each rounded up to 8), and
  * 16 to 32 for the hash table. When opts.open_max starts are open, the oldest one is evicted.
@@ -197,10 +197,6 @@ ATTAR_API void attar_pairs_get_stats(
 /* The statistics since the previous call of this function, or since the creation. */
 ATTAR_API void attar_pairs_get_interval(
 	struct attar_pairs *pairs, struct attar_pairs_stats *ret_stats);
-
-/* Adds statistics, such as those of several steps or CPUs. */
-ATTAR_API void attar_pairs_stats_add(
-	struct attar_pairs_stats *to, const struct attar_pairs_stats *from);
 
 #ifdef __cplusplus
 }

@@ -81,7 +81,7 @@ struct attar_target_opts {
 	 * it. NULL: none.
 	 */
 	const int *stop;
-	/* pids: also the processes that these have created before, and those of them */
+	/* pids: also the processes that these have created before, and their own children */
 	bool descendants;
 	/* new threads are followed, but not new processes; since Linux 5.13 */
 	bool only_threads;
@@ -109,17 +109,11 @@ ATTAR_API int attar_target_new(
  */
 ATTAR_API struct attar_target *attar_target_free(struct attar_target *target);
 
-/* The kind of the target. */
-ATTAR_API enum attar_target_kind attar_target_kind_of(const struct attar_target *target);
-
 /*
  * Lets a launched command exec. Returns 0; -ENOENT: no such command; -ENOEXEC: the file cannot be
  * executed.
  */
 ATTAR_API int attar_target_start(struct attar_target *target);
-
-/* The pid of the launched command, 0 without one. */
-ATTAR_API pid_t attar_target_command_pid(const struct attar_target *target);
 
 /*
  * True once the command or all processes given by pid have exited, or all control groups have been
@@ -143,21 +137,10 @@ ATTAR_API int attar_target_fd(const struct attar_target *target);
 ATTAR_API int attar_target_command_status(const struct attar_target *target);
 
 /*
- * CPU time of the exited command and of the children that it waited for, in ns. -ENOENT: the
- * command has not exited, or there is none; -ECHILD: the calling program reaped it, or ignores
- * SIGCHLD.
- */
-ATTAR_API int attar_target_command_times(
-	const struct attar_target *target, uint64_t *ret_user, uint64_t *ret_system);
-
-/*
  * The name of control group i below the root of its hierarchy; NULL if i is out of range.
  * Borrowed from the target.
  */
 ATTAR_API const char *attar_target_cgroup(const struct attar_target *target, size_t i);
-
-/* The CPUs of the target, ascending; a single -1 for any_cpu. Borrowed from the target. */
-ATTAR_API const int *attar_target_cpus(const struct attar_target *target, size_t *ret_n);
 
 /* ---- counters ---- */
 
@@ -221,14 +204,6 @@ ATTAR_API int attar_counter_resume(struct attar_counter *counter);
 /* Whether an instance has attr.enable_on_exec and has not been enabled yet. */
 ATTAR_API bool attar_counter_waits_for_exec(const struct attar_counter *counter, size_t instance);
 
-/*
- * Enables or disables all events opened by the calling thread, through libattar or not, with one
- * system call (prctl(2)); events opened by other threads are unaffected. Each event is switched
- * separately: groups are not kept together. 0 or a negative errno.
- */
-ATTAR_API int attar_counters_enable_all(void);
-ATTAR_API int attar_counters_disable_all(void);
-
 /* One instance of a counter: a file descriptor and where it counts. */
 struct attar_counter_instance {
 	int fd;     /* owned by the counter */
@@ -245,9 +220,6 @@ ATTAR_API size_t attar_counter_instances(const struct attar_counter *counter);
 /* Instance i, below attar_counter_instances(). Out of range: fd, cpu, tid and cgroup are -1. */
 ATTAR_API struct attar_counter_instance attar_counter_instance_at(
 	const struct attar_counter *counter, size_t i);
-
-/* Records of this event lost so far; 0 where the kernel does not report it (before Linux 6.0). */
-ATTAR_API uint64_t attar_counter_lost(const struct attar_counter *counter);
 
 /* ---- control of open counters; each call affects all instances ---- */
 
@@ -335,7 +307,7 @@ struct attar_signal {
 	int fd;        /* of the instance, see attar_counter_instance_at(); a TRAP has none: -1 */
 	uint32_t type; /* of a TRAP, the event's attr.type */
 	uint64_t data; /* of a TRAP, attr.sig_data */
-	uint64_t addr; /* of a TRAP: the address of the event, such as that of a breakpoint */
+	uint64_t addr; /* of a TRAP: the address, such as of a breakpoint */
 	bool late;     /* of a TRAP that was blocked and thus delayed (since Linux 5.18) */
 };
 
@@ -375,9 +347,10 @@ struct attar_value {
 };
 
 /*
- * Reads the count: joined over the CPUs of each thread and summed over all instances, or that of
- * one instance, below attar_counter_instances() (-EINVAL otherwise). A count that is not available
- * is not an error but a quality; errors are those of read(2). ret_value->value is never stale.
+ * Reads the count: joined over the CPUs of each thread and summed over all instances, or the count
+ * of one instance, below attar_counter_instances() (-EINVAL otherwise). A count that is not
+ * available is not an error but a quality; errors are the errors of read(2). ret_value->value is
+ * never stale.
  */
 ATTAR_API int attar_counter_read(struct attar_counter *counter, struct attar_value *ret_value);
 ATTAR_API int attar_counter_read_at(
@@ -404,13 +377,6 @@ ATTAR_API struct attar_value attar_value_since(
 
 /* Adds a value to a sum; initialize the sum with {0}. */
 ATTAR_API void attar_value_add(struct attar_value *sum, const struct attar_value *value);
-
-/*
- * Joins the parts of one task's count, of all CPUs or of all core types. They were enabled at the
- * same time and ran one after the other, so together they have no `elsewhere`. Initialize whole
- * with {0}.
- */
-ATTAR_API void attar_value_join(struct attar_value *whole, const struct attar_value *part);
 
 /*
  * A thread's count on one CPU alone does not show whether its hardware counter was multiplexed; all
@@ -460,12 +426,6 @@ ATTAR_API int attar_group_read(struct attar_group *group, struct attar_value *re
 ATTAR_API int attar_group_read_at(
 	struct attar_group *group, size_t instance, struct attar_value *ret_values);
 
-/*
- * The same without times and ids, for frequent reads: only the value of each member. Returns the
- * worst quality of them (enum attar_quality), or a negative errno.
- */
-ATTAR_API int attar_group_values(struct attar_group *group, uint64_t *ret_values);
-
 /* ---- ring buffers ---- */
 
 struct attar_ring;
@@ -484,45 +444,21 @@ ATTAR_API int attar_rings_new(struct attar_target *target, struct attar_counter 
 /* Unmaps the rings and frees the array; rings may be NULL. */
 ATTAR_API void attar_rings_free(struct attar_ring **rings, size_t n);
 
-/*
- * Like attar_rings_new(), but when a ring is full, new records overwrite the oldest (flight
- * recorder). Counters with attr.write_backward (since Linux 4.7) get such rings from
- * attar_rings_new() too, separate from those of other counters. Use attar_rings_freeze() to read
- * them. Without attr.write_backward a ring must be read before it wraps.
- */
-ATTAR_API int attar_rings_new_overwritten(struct attar_target *target,
-	struct attar_counter *const *counters, size_t n_counters, size_t bytes,
-	struct attar_ring ***ret_rings, size_t *ret_n);
-
 /* The fd to poll for the ring's watermark; owned by its counter. */
 ATTAR_API int attar_ring_fd(const struct attar_ring *ring);
-ATTAR_API int attar_ring_cpu(const struct attar_ring *ring);     /* -1: a thread's ring */
-ATTAR_API size_t attar_ring_size(const struct attar_ring *ring); /* bytes */
+ATTAR_API int attar_ring_cpu(const struct attar_ring *ring); /* -1: a thread's ring */
 
 /*
  * Reading: attar_ring_begin() loads the kernel's write position; attar_ring_next() returns the
  * records up to it, oldest first, NULL after the last. attar_ring_release() releases the space of
- * all records before the last returned one to the kernel, attar_ring_end() also that of the last
- * one. A record is valid until its space is released; one that wraps around only until the next
- * attar_ring_next().
+ * all records before the last returned one to the kernel, attar_ring_end() also the space of the
+ * last one. A record is valid until its space is released; one that wraps around only until the
+ * next attar_ring_next().
  */
 ATTAR_API void attar_ring_begin(struct attar_ring *ring);
 ATTAR_API const struct perf_event_header *attar_ring_next(struct attar_ring *ring);
 ATTAR_API void attar_ring_release(struct attar_ring *ring);
 ATTAR_API void attar_ring_end(struct attar_ring *ring);
-
-/*
- * Pauses kernel output to the overwritable rings among `rings`, waits for writers in the middle of
- * a record (about 10 ms), and locates the records written since the last freeze: attar_ring_next()
- * then returns them, oldest first, each contiguous. They are valid until attar_rings_thaw(), which
- * resumes output; records in between count as lost. Returns the number of records; -ESTALE: a
- * forward-written ring wrapped since the last read, and record boundaries are unknown.
- */
-ATTAR_API int attar_rings_freeze(struct attar_ring *const *rings, size_t n);
-ATTAR_API int attar_rings_thaw(struct attar_ring *const *rings, size_t n);
-
-/* Bytes of records that were overwritten before a freeze. */
-ATTAR_API uint64_t attar_ring_forgotten(const struct attar_ring *ring);
 
 /* ---- AUX areas: trace data written by PMUs (Intel PT, Arm SPE, CoreSight) ---- */
 

@@ -21,7 +21,7 @@
 #include "attar/expr.h"
 #include "attar/option.h"
 #include "attar/report.h"
-#include "attar/stats.h"
+#include "attar/sections.h"
 #include "attar/stream.h"
 
 #ifdef __cplusplus
@@ -42,7 +42,7 @@ enum attar_uses {
 	ATTAR_USES_DATABASE = 128, /* --input may be a database; for profilers of attar */
 	ATTAR_GIVES_SPANS = 64,    /* provides a time line on request, see attar_run_add_span() */
 	ATTAR_GIVES_STATES = 256,  /* its time line has one state of each thread at a time */
-	ATTAR_SHOWS_HOST = 512,    /* events of several hosts: see attar_run_source_host() */
+	ATTAR_SHOWS_HOST = 512,    /* events of several hosts, each with its host */
 	ATTAR_GIVES_TIMES = 1024,  /* its time line, on request, has the times of samples only */
 	/* Events may have the attribute pull=; several --pull are analysed separately. */
 	ATTAR_COMBINES_HOSTS = 2048,
@@ -83,8 +83,8 @@ struct attar_profiler {
 	 */
 	attar_event_fn *exited;
 	/*
-	 * Called when the target has ended and counters have their final values; with
-	 * attar_run_repeat(), once for each run of the command. May be NULL.
+	 * Called when the target has ended and counters have their final values; of a command that
+	 * is repeated, once for each run. May be NULL.
 	 */
 	int (*ended)(struct attar_run *run, void *self);
 	/* Fills the report. */
@@ -126,17 +126,14 @@ struct attar_profiler {
 };
 
 /*
- * All profilers in alphabetical order, NULL after the last, with presets: those of attar, and those
- * of the user in ~/.config/attar/presets (or $ATTAR_PRESETS), see docs/presets.md. Presets are read
- * on the first call; one that is invalid is left out, and a note is logged.
+ * All profilers in alphabetical order, NULL after the last, with presets: the presets of attar, and
+ * presets of the user in ~/.config/attar/presets (or $ATTAR_PRESETS), see docs/presets.md. Presets
+ * are read on the first call; one that is invalid is left out, and a note is logged.
  */
 ATTAR_API const struct attar_profiler *const *attar_profilers(void);
 
 /* The same without presets. */
 ATTAR_API const struct attar_profiler *const *attar_builtin_profilers(void);
-
-/* The profiler with this name; NULL: there is none. */
-ATTAR_API const struct attar_profiler *attar_profiler_find(const char *name);
 
 /* ---- events of a profiler ---- */
 
@@ -144,7 +141,8 @@ ATTAR_API const struct attar_profiler *attar_profiler_find(const char *name);
 
 /*
  * Adds an event; fn is called for each of its samples. attr specifies the event; the run adds what
- * a stream needs. name is copied. Only from open().
+ * a stream needs, and the options that select user or kernel code and parts of stacks, if it is
+ * sampled and not a tracepoint. name is copied. Only from open().
  */
 ATTAR_API int attar_run_source(struct attar_run *run, const char *name,
 	const struct perf_event_attr *attr, attar_event_fn *fn);
@@ -269,8 +267,8 @@ static inline double attar_arg_double_at(const struct attar_event *event, unsign
 
 /*
  * Makes --pids, --tids, --cgroups and a command select tasks in the profiler instead of limiting
- * the events: those of the whole system are delivered. For events that concern another task than
- * the one in which they happen, such as wakeups. Only from open().
+ * the events: the events of the whole system are delivered. For events that concern another task
+ * than the one in which they happen, such as wakeups. Only from open().
  */
 ATTAR_API int attar_run_select_tasks(struct attar_run *run);
 
@@ -281,12 +279,6 @@ ATTAR_API int attar_run_select_tasks(struct attar_run *run);
  */
 ATTAR_API bool attar_run_is_selected(
 	const struct attar_run *run, const struct attar_thread *thread);
-
-/*
- * For profilers that measure CPUs: watches the whole system, also with a command. -EINVAL: the
- * options select tasks. Only from open().
- */
-ATTAR_API int attar_run_watch_cpus(struct attar_run *run);
 
 /*
  * Whether --cpus selects this CPU: 1, or 0; without the option it selects all. -EINVAL or -ERANGE:
@@ -311,25 +303,10 @@ ATTAR_API int attar_run_all_cpus(struct attar_run *run, bool all);
 ATTAR_API int attar_run_keep_own(struct attar_run *run);
 
 /*
- * Reads events at most `ms` milliseconds after they happen, also if few arrive; 0: the kernel wakes
- * the run at each event, for rare ones. For profilers that look at the process of the event, which
- * goes on. Without this call it can be 100 ms. Of several calls the smallest counts. Only from
- * open().
- */
-ATTAR_API int attar_run_read_within(struct attar_run *run, unsigned ms);
-
-/*
  * The thread with this id, running or recently exited, from the process table of the stream. NULL:
  * it is not known. Borrowed until the event function returns.
  */
 ATTAR_API struct attar_thread *attar_run_thread(const struct attar_run *run, pid_t tid);
-
-/*
- * The TID of the event's thread. Samples of an exiting task have no valid one: the field common_pid
- * of a tracepoint still has it, unless this process, or the one that made the recording, is in
- * another PID namespace than the first one. -1: unknown.
- */
-ATTAR_API pid_t attar_run_event_tid(const struct attar_run *run, const struct attar_event *event);
 
 /* ---- expressions of users ---- */
 
@@ -340,8 +317,8 @@ ATTAR_API uint32_t attar_run_sources(const struct attar_run *run);
  * Compiles an expression on the fields of source i, such as the value of an attribute; with
  * opts.variables, on these only. The callbacks of opts are set by the run: functions resolve its
  * symbols and threads, printf() writes to attar_run_printed(), and the option --allow-exec adds
- * ATTAR_EXPR_ALLOW_EXEC to the flags. opts may be NULL. Errors are those of attar_expr_new(). Free
- * with attar_expr_free(), at the latest in the profiler's close().
+ * ATTAR_EXPR_ALLOW_EXEC to the flags. opts may be NULL. Errors are the errors of attar_expr_new().
+ * Free with attar_expr_free(), at the latest in the profiler's close().
  */
 ATTAR_API int attar_run_expr(struct attar_run *run, uint32_t i, const char *text,
 	const struct attar_expr_opts *opts, struct attar_expr **ret_expr);
@@ -373,26 +350,6 @@ ATTAR_API const struct attar_event_spec *attar_run_source_spec(
 	const struct attar_run *run, uint32_t i);
 
 /*
- * The host whose event source i is, borrowed from the run: the name of another one or of this
- * machine; NULL: the run has no events of several hosts (pull=). Threads of different hosts can
- * have the same tid.
- */
-ATTAR_API const char *attar_run_source_host(const struct attar_run *run, uint32_t i);
-
-/* The thread that runs a virtual CPU of a KVM guest on this machine. */
-struct attar_vcpu {
-	int32_t pid, tid; /* of the process, and of the thread */
-	int32_t cpu;      /* the only CPU that the thread may run on; -1: there are several */
-};
-
-/*
- * The virtual CPU on which an event of a guest occurred. False: the event is not of a guest that
- * the attribute vm= names, or the thread is unknown.
- */
-ATTAR_API bool attar_run_vcpu(
-	const struct attar_run *run, const struct attar_event *event, struct attar_vcpu *ret_vcpu);
-
-/*
  * Adds the event for CPU sampling according to the run's options (-F, -e, --exclude-*, call
  * chains): cycles, or cpu-clock without a PMU. stacks: with call chains.
  */
@@ -421,31 +378,12 @@ struct attar_timer {
 
 /*
  * Adds a timer, as its source number attar_run_sources() - 1. The run then watches CPUs
- * (attar_run_watch_cpus(), unless attar_run_select_tasks() was called), and what runs in this
+ * (unless attar_run_select_tasks() was called), and what runs in this
  * process too. -E2BIG: too many events; otherwise as attar_run_count(). Only from open().
  */
 ATTAR_API int attar_run_timer(struct attar_run *run, const struct attar_timer *timer);
 
-/* The parsed spec of event i of the timer, borrowed from the run; NULL after the last. */
-ATTAR_API const struct attar_event_spec *attar_run_timer_spec(
-	const struct attar_run *run, uint32_t source, size_t i);
-
 /* ---- recording ---- */
-
-/* What was written so far. */
-struct attar_run_recorded {
-	const char *path; /* borrowed from the options; the address of --push without a file */
-	uint64_t samples;
-	uint64_t records;    /* samples and all others */
-	uint64_t bytes;      /* of the events' records, before compression */
-	uint64_t file_bytes; /* in all files, also those that were dropped */
-	unsigned files;      /* that were begun */
-	bool is_full;        /* max_bytes was reached, which ended the run */
-};
-
-/* Returns 1, or 0 if the run does not write a recording. */
-ATTAR_API int attar_run_get_recorded(
-	const struct attar_run *run, struct attar_run_recorded *ret_recorded);
 
 /* ---- other services for a profiler ---- */
 
@@ -458,13 +396,6 @@ ATTAR_API struct attar_symbols *attar_run_symbols(struct attar_run *run);
 /* The name of source i as opened ("cpu-clock"). */
 ATTAR_API const char *attar_run_source_name(const struct attar_run *run, uint32_t i);
 
-/*
- * How many occurrences of the event of source i the kernel counted, but the run did not receive,
- * those that were lost included. 0: none, or not known: before the end of the run, of a recording,
- * and of events whose count is not the number of their samples, such as clocks.
- */
-ATTAR_API uint64_t attar_run_source_undelivered(const struct attar_run *run, uint32_t i);
-
 /* The requested attributes of source i. Borrowed from the run; NULL: no such source. */
 ATTAR_API const struct perf_event_attr *attar_run_source_attr(
 	const struct attar_run *run, uint32_t i);
@@ -476,26 +407,10 @@ typedef int attar_repeats_fn(struct attar_run *run, void *self, const struct att
 	const struct attar_repeats *repeats);
 
 /*
- * Samples of source i that repeat the one before them (struct attar_repeats) may be given to `fn`
- * together, instead of one by one to the event function: for profilers that only count samples, or
- * read nothing but their raw data. NULL: none are. Returns 0 or -EINVAL.
- */
-ATTAR_API int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn *fn);
-
-/*
  * Called after the event function has got `event`. Returns 0 or a negative errno, as that function.
  */
 typedef int attar_turns_fn(struct attar_run *run, void *self, const struct attar_event *event,
 	const struct attar_turns *turns);
-
-/*
- * Samples of source `other` and source i that take turns after one of source i (struct attar_turns)
- * may be given to `fn` together, instead of one by one to the event functions: for profilers that
- * need their time and raw data, but not the other fields of the record. NULL: none are. Replaces
- * the repeats of source i. Returns 0 or -EINVAL.
- */
-ATTAR_API int attar_run_source_turns(
-	struct attar_run *run, uint32_t i, uint32_t other, attar_turns_fn *fn);
 
 /*
  * For an event function that is given events of all tasks, see attar_run_select_tasks(): the event
@@ -506,32 +421,8 @@ ATTAR_API void attar_run_pass_over(struct attar_run *run);
 /* What the options select: the whole system, tasks or control groups. */
 ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
 
-/*
- * The options and the command with which another profiler has the same target, for a shell:
- * " -p 12,13", " -C 0 -- make all", " --input x.data"; "" for the whole system. NULL: out of
- * memory. Owned by the run.
- */
-ATTAR_API const char *attar_run_target_words(struct attar_run *run);
-
 /* The process of the command that the run starts, which may have ended; 0: none. */
 ATTAR_API pid_t attar_run_command_pid(const struct attar_run *run);
-
-/* Whether the profiler is an event of another one, see attar_profiler.emits. */
-ATTAR_API bool attar_run_emits(const struct attar_run *run);
-
-/*
- * Gives such events fields of their own, in place of those of the events that open() requests:
- * format is the text of a tracefs "format" file, with the common fields. Only from open() of an
- * event of another profiler. emits() then adds each of its events with attar_run_emit().
- */
-ATTAR_API int attar_run_emit_fields(struct attar_run *run, const char *format);
-
-/*
- * Adds an event with the time, CPU, thread and stack of the one that emits() was called for, which
- * can have several. raw has as many bytes as the format (attar_format.size); copied. Only from
- * emits(), which then returns 1. Returns 0 or -ENOMEM.
- */
-ATTAR_API int attar_run_emit(struct attar_run *run, const void *raw);
 
 /* The profiler of the run. */
 ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run *run);
@@ -546,15 +437,6 @@ ATTAR_API bool attar_run_is_live(const struct attar_run *run);
 ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
 
 /*
- * Whether the results are divided into reports of intervals, the last of which ends with the run:
- * with --interval, or since a report was requested.
- */
-ATTAR_API bool attar_run_has_intervals(const struct attar_run *run);
-
-/* The requested sampling frequency, Hz. */
-ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);
-
-/*
  * The section of lines that are printed immediately, not with the next report. It is created, with
  * its columns, after the previous lines were printed. NULL if out of memory. Borrowed until the
  * event function returns.
@@ -564,32 +446,22 @@ ATTAR_API struct attar_section *attar_run_lines(
 
 /*
  * For lines of events: the columns time, comm, tid and cpu, and a new row with their cells. time,
- * ns, is that of the event or of its start. Numbers that are unknown have empty cells.
+ * ns, is the time of the event or of its start. Numbers that are unknown have empty cells.
  */
 ATTAR_API void attar_run_event_columns(struct attar_section *lines);
 ATTAR_API void attar_run_event_row(struct attar_run *run, struct attar_section *lines,
 	const struct attar_event *ev, uint64_t time);
 
-/* True if an output is made for trees. Otherwise a profiler may omit them. */
-ATTAR_API bool attar_run_wants_tree(const struct attar_run *run);
+/* What only some outputs show: a profiler omits what none of them wants. */
+enum attar_want {
+	ATTAR_WANT_LINES,  /* the lines of attar_run_lines() */
+	ATTAR_WANT_SPANS,  /* a time line: attar_run_add_span() */
+	ATTAR_WANT_TREE,   /* a call tree */
+	ATTAR_WANT_VALUES, /* the fields of single events as values: attar_row_value() */
+};
 
-/*
- * For a profiler that opened its events without stacks: -EINVAL, with a message, if an output shows
- * call trees only, else 0.
- */
-ATTAR_API int attar_run_check_no_tree(const struct attar_run *run);
-
-/*
- * True if an output shows the fields of single events as values. Otherwise a profiler omits
- * them.
- */
-ATTAR_API bool attar_run_wants_values(const struct attar_run *run);
-
-/* True if an output uses the lines of attar_run_lines(). */
-ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
-
-/* True if an output draws a time line. Otherwise a profiler does not call attar_run_add_span(). */
-ATTAR_API bool attar_run_wants_spans(const struct attar_run *run);
+/* Whether an output wants this. */
+ATTAR_API bool attar_run_wants(const struct attar_run *run, enum attar_want want);
 
 /* What ended a state of a thread, by waking it up. Borrowed for the call. */
 struct attar_waker {
@@ -602,7 +474,7 @@ struct attar_waker {
 /* A pair, state or call of known times, or an event: begin and end are equal. */
 struct attar_span {
 	uint64_t begin, end; /* ns of the stream's clock */
-	/* Whose time it is. NULL, or an idle thread: that of the CPU. */
+	/* Whose time it is. NULL, or an idle thread: the time of the CPU. */
 	const struct attar_thread *thread;
 	const char *track;    /* the name of a separate track, instead of the thread; NULL: none */
 	int32_t cpu;          /* -1: unknown */
@@ -633,12 +505,6 @@ ATTAR_API int attar_run_add_span(struct attar_run *run, const struct attar_span 
  */
 ATTAR_API int attar_run_stacks(struct attar_run *run, struct attar_report *report,
 	struct attar_stacks *stacks, enum attar_scope scope, const struct attar_stacks_opts *opts);
-
-/*
- * Sets the share of samples (0..1) whose innermost frame has no symbol, for the notes of the
- * current report.
- */
-ATTAR_API void attar_run_unresolved(struct attar_run *run, double share);
 
 /*
  * Converts a time of the stream's clock to what columns of ATTAR_UNIT_TIME show: ns since 1970, or

@@ -34,7 +34,7 @@ struct attar_layout {
 	uint64_t regs_intr;    /* mask */
 	uint64_t fixed_period; /* of samples without PERF_SAMPLE_PERIOD; 0: it varies */
 	bool sample_id_all;
-	bool build_id; /* of mappings; the kernel's flag of a record can be that of another event */
+	bool build_id; /* of mappings; the flag can be about another event */
 	/*
 	 * Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ...
 	 */
@@ -121,7 +121,7 @@ struct attar_sample {
 	uint64_t data_page_size, code_page_size; /* bytes */
 
 	uint64_t ip;
-	uint64_t period; /* without PERF_SAMPLE_PERIOD that of the attributes; 0: it varies */
+	uint64_t period; /* without PERF_SAMPLE_PERIOD the period of the attributes; 0: it varies */
 	const uint64_t *callchain;
 	const void *raw;
 	uint32_t callchain_nr; /* entries, PERF_CONTEXT_* markers included */
@@ -267,9 +267,6 @@ struct attar_record {
 ATTAR_API int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,
 	struct attar_record *ret_record);
 
-/* The name of a record type for messages: "SAMPLE", "MMAP2" ...; "?" for an unknown type. */
-ATTAR_API const char *attar_record_name(uint32_t type);
-
 /*
  * The id of the event that wrote a record, for events with PERF_SAMPLE_IDENTIFIER that share a
  * ring: the first word of a SAMPLE, the last word of any other record. 0 if the record is too
@@ -353,7 +350,7 @@ struct attar_callchain {
 		context; /* of the last address returned by attar_callchain_next() */
 	bool deferred; /* user frames follow in a CALLCHAIN_DEFERRED record with the same cookie */
 	bool caller;   /* the last address is a return address: the call is before it */
-	bool inside;   /* an address of this context was returned: the next is that of a caller */
+	bool inside;   /* after an address of this context: next is the address of a caller */
 	uint64_t cookie; /* 0 unless deferred */
 };
 

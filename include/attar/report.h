@@ -31,7 +31,6 @@
 extern "C" {
 #endif
 
-struct attar_format;
 struct attar_report;
 struct attar_section;
 
@@ -55,12 +54,6 @@ enum attar_section_kind {
 	ATTAR_SECTION_EVENTS,
 	ATTAR_SECTION_TIME_SERIES,
 	ATTAR_SECTION_SPANS,
-};
-
-/* The part of a run that a report covers. */
-enum attar_scope {
-	ATTAR_SCOPE_INTERVAL, /* since the previous report; the profiler then starts at zero */
-	ATTAR_SCOPE_WHOLE,    /* since the start */
 };
 
 /* The kind of a frame's code, for colors, legends and suffixes. */
@@ -108,20 +101,14 @@ ATTAR_API struct attar_report *attar_report_new(const char *profiler);
 ATTAR_API struct attar_report *attar_report_free(struct attar_report *report);
 
 /* Sets the time of the report (ns since 1970) and the interval that it covers (ns). */
-ATTAR_API void attar_report_span(struct attar_report *report, uint64_t time, uint64_t interval_ns);
+ATTAR_API void attar_report_interval(
+	struct attar_report *report, uint64_t time, uint64_t interval_ns);
 
 /* Sets the notes (copied). A report without notes is drawn without a summary. */
 ATTAR_API void attar_report_notes(struct attar_report *report, const struct attar_notes *notes);
 
 /* Adds a remark, such as "cycles are not available: cpu-clock was sampled". */
 ATTAR_API void attar_report_remark(struct attar_report *report, const char *fmt, ...)
-	ATTAR_PRINTF(2, 3);
-
-/*
- * Says why all of the report is in doubt, such as "unreliable: 60 % of the events were lost": the
- * first remark, which outputs for people show before everything else. Call it once.
- */
-ATTAR_API void attar_report_doubt(struct attar_report *report, const char *fmt, ...)
 	ATTAR_PRINTF(2, 3);
 
 /*
@@ -150,18 +137,6 @@ ATTAR_API void attar_cell_none(struct attar_section *section);
  */
 ATTAR_API void attar_section_main(struct attar_section *section);
 
-/* Text output shows the last cell of these event lines only, without a heading. */
-ATTAR_API void attar_section_plain(struct attar_section *section);
-
-/*
- * A cell of text with the fields of a tracepoint's record, as attar_format_print() writes them, at
- * most 4095 bytes. They are formatted when the report is drawn or read. raw (size bytes) is copied;
- * format is borrowed until the report is freed. values: each field that is not common is also a
- * named value of the row, see attar_row_value().
- */
-ATTAR_API void attar_cell_fields(struct attar_section *section, const struct attar_format *format,
-	const void *raw, size_t size, bool values);
-
 /*
  * Adds a line of text to the newest row, such as a frame of an event's stack. Drawn indented below
  * the row.
@@ -169,21 +144,15 @@ ATTAR_API void attar_cell_fields(struct attar_section *section, const struct att
 ATTAR_API void attar_row_detail(struct attar_section *section, const char *line);
 
 /*
- * Sorts the rows by a column: numbers, then text; rows without a value are last in both directions,
- * equal rows keep their order.
- */
-ATTAR_API void attar_section_sort(struct attar_section *section, size_t column, bool descending);
-
-/*
  * Named values of the newest row, for programs: only JSON output has them, as an object in a column
  * "values". attar_row_value() begins one; the calls that follow set its number or text, or for a
  * list, append elements.
  */
 ATTAR_API void attar_row_value(struct attar_section *section, const char *name, bool is_list);
-ATTAR_API void attar_value_u64(struct attar_section *section, uint64_t value);
-ATTAR_API void attar_value_i64(struct attar_section *section, int64_t value);
-ATTAR_API void attar_value_double(struct attar_section *section, double value);
-ATTAR_API void attar_value_text(struct attar_section *section, const char *text, size_t n);
+ATTAR_API void attar_row_value_u64(struct attar_section *section, uint64_t value);
+ATTAR_API void attar_row_value_i64(struct attar_section *section, int64_t value);
+ATTAR_API void attar_row_value_double(struct attar_section *section, double value);
+ATTAR_API void attar_row_value_text(struct attar_section *section, const char *text, size_t n);
 
 /*
  * A call tree. `unit` is the unit of its weights. Add parents before their children:
@@ -199,23 +168,10 @@ ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent,
 	enum attar_frame_kind kind, const char *name, const char *module, uint64_t self);
 
 /*
- * Outputs that are not made for trees (struct attar_sink) leave this section out: it was added for
- * the others only. JSON leaves it out without opts.trees.
- */
-ATTAR_API void attar_section_for_trees(struct attar_section *section);
-
-/*
  * Sets the process and thread of an ATTAR_FRAME_TASK node, for filters. tid 0: the whole process.
  */
 ATTAR_API void attar_tree_task(
 	struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
-
-/*
- * The time on a CPU, in ns, that a weight of 1 of a node and of its descendants stands for;
- * ATTAR_TREE_ROOT: of all nodes. Call it before nodes are added to the node. Outputs with a column
- * of CPU time need it.
- */
-ATTAR_API void attar_tree_cpu(struct attar_section *tree, uint32_t node, double ns);
 
 /*
  * Sets what exports need to know about the code of a node, once for a node: its address as in its
@@ -226,11 +182,8 @@ ATTAR_API void attar_tree_cpu(struct attar_section *tree, uint32_t node, double 
 ATTAR_API void attar_tree_code(struct attar_section *tree, uint32_t node, uint64_t address,
 	const char *build_id, uint64_t first_time);
 
-/* Text output shows nodes with at least this share (0..1) of the whole; default 0.005. */
-ATTAR_API void attar_tree_cutoff(struct attar_section *tree, double share);
-
 /*
- * A histogram: buckets [low, high) with counts, lowest first; `unit` is that of low and high.
+ * A histogram: buckets [low, high) with counts, lowest first; `unit` is the unit of low and high.
  */
 ATTAR_API struct attar_section *attar_report_histogram(
 	struct attar_report *report, const char *name, enum attar_unit unit);
@@ -239,8 +192,8 @@ ATTAR_API void attar_histogram_bucket(
 
 /*
  * What the buckets were made from, more exact than they are: number, sum, minimum and maximum of
- * all values, and quantiles: `value` is that of a share (0..1) of the values, so 0.5 is the median.
- * Add quantiles in ascending order of their shares. Both are optional.
+ * all values, and quantiles: `value` is the quantile of a share (0..1) of the values, so 0.5 is the
+ * median. Add quantiles in ascending order of their shares. Both are optional.
  */
 ATTAR_API void attar_histogram_summary(
 	struct attar_section *histogram, uint64_t count, double sum, double min, double max);
@@ -265,12 +218,12 @@ ATTAR_API void attar_time_series_point(struct attar_section *series, uint64_t ti
 
 /*
  * A time line: single pairs, states and events, in any order. Its columns, which exist already, are
- * those of enum attar_span_column; a row is a span of time, or an event if its duration is 0.
+ * the columns of enum attar_span_column; a row is a span of time, or an event if its duration is 0.
  */
 enum attar_span_column {
 	ATTAR_SPAN_TIME,     /* its begin: ns since 1970 */
 	ATTAR_SPAN_DURATION, /* ns */
-	ATTAR_SPAN_PID,      /* of its thread; none: the name is that of a CPU or other track */
+	ATTAR_SPAN_PID,      /* of its thread; none: the name is the name of a CPU or other track */
 	ATTAR_SPAN_TID,
 	ATTAR_SPAN_THREAD,   /* name of the thread */
 	ATTAR_SPAN_CPU,      /* none: unknown */
@@ -285,7 +238,6 @@ enum attar_span_column {
 	ATTAR_SPAN_WAKER_TID,
 	ATTAR_SPAN_WAKER_STACK, /* its functions, innermost first: "f < g < main" */
 };
-ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, const char *name);
 
 /* ---- reading a report ---- */
 
@@ -297,18 +249,6 @@ ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, 
 ATTAR_API int attar_report_read_json(const char *text, size_t n, struct attar_report **ret_report);
 
 /*
- * Reads the reports of a database that `-o FILE.db` wrote, or of a time range that `-o
- * clickhouse://...` stored (clickhouse://HOST/DATABASE?from=TIME&to=TIME, see docs/fleet.md); event
- * lines and time series are not read. take() is called for each in the order in which they were
- * written: it frees the report, and a negative errno ends the reading. Returns 1; 0 if the file is
- * not a database; or a negative errno with an error message: that of take(), -ENOMEM, -EBADMSG for
- * a database that is damaged or that attar did not write, -EOPNOTSUPP if attar was built without
- * SQLite or libcurl, -ECONNREFUSED, -EIO or -EPROTO if the server does not answer.
- */
-ATTAR_API int attar_report_read_database(
-	const char *path, int (*take)(void *ctx, struct attar_report *report), void *ctx);
-
-/*
  * A report can be read while and after it is filled. Text is borrowed until the report changes or
  * is freed. Indexes count from 0; functions that return a pointer return NULL after the end:
  *
@@ -316,8 +256,8 @@ ATTAR_API int attar_report_read_database(
  */
 ATTAR_API const char *attar_report_get_profiler(const struct attar_report *report);
 
-/* What attar_report_span() set, 0 by default. Either result may be NULL. */
-ATTAR_API void attar_report_get_span(
+/* What attar_report_interval() set, 0 by default. Either result may be NULL. */
+ATTAR_API void attar_report_get_interval(
 	const struct attar_report *report, uint64_t *ret_time, uint64_t *ret_interval_ns);
 
 /* Returns 0, or -ENOENT if the report has no notes. missing_by_cpu is borrowed from the report. */
@@ -328,6 +268,8 @@ ATTAR_API const char *attar_report_get_remark(const struct attar_report *report,
 /* The sections in the order in which they were added; the first with a name, NULL if none. */
 ATTAR_API const struct attar_section *attar_report_get_section(
 	const struct attar_report *report, size_t i);
+
+/* The section with this name; NULL: there is none. */
 ATTAR_API const struct attar_section *attar_report_find_section(
 	const struct attar_report *report, const char *name);
 
@@ -409,8 +351,7 @@ struct attar_node {
 	uint64_t first_time;  /* of its first sample, ns since 1970; 0: unknown */
 };
 
-/* The number of nodes of a tree, and a node. Returns 0, or -ENOENT after the last one. */
-ATTAR_API size_t attar_tree_get_nodes(const struct attar_section *tree);
+/* A node of a tree. Returns 0, or -ENOENT after the last one. */
 ATTAR_API int attar_tree_get_node(
 	const struct attar_section *tree, uint32_t number, struct attar_node *ret_node);
 
@@ -441,14 +382,16 @@ struct attar_render_opts {
 	const char *rows_hint;
 	bool time_lines; /* json: also draw time lines */
 	bool trees;      /* json: also draw sections that are only for outputs made for trees */
+	/* text, html: durations with nanoseconds, in place of four digits of a column's largest */
+	bool exact;
 };
 
 /* An output format, and what it can show. */
 struct attar_sink {
 	const char *name;      /* "json" */
 	const char *extension; /* of file names: "json" for "x.json"; NULL: none, see scheme */
-	unsigned sections;     /* those that it draws: bits 1 << enum attar_section_kind */
-	bool whole_run;        /* draws one report, that of a whole run */
+	unsigned sections;     /* the kinds that it draws: bits 1 << enum attar_section_kind */
+	bool whole_run;        /* draws one report, the report of a whole run */
 	bool for_terminal;     /* for people at a terminal; others are data, not to be mixed with */
 	bool is_complete;      /* shows all of a report, also named values of rows */
 	bool has_notes;        /* shows remarks and notes; otherwise they are logged, see below */
@@ -469,15 +412,6 @@ ATTAR_API const struct attar_sink *const *attar_sinks(void);
 /* The sink with this name. NULL: there is none; the error message suggests one. */
 ATTAR_API const struct attar_sink *attar_sink_find(const char *name);
 
-/* The sink for a file name's extension, or an address's scheme; NULL: there is none. */
-ATTAR_API const struct attar_sink *attar_sink_of_path(const char *path);
-
-/*
- * Checks an address for the sink of its scheme, without connecting. Returns 0 or a negative errno
- * with an error message.
- */
-ATTAR_API int attar_sink_check_address(const char *address);
-
 /*
  * Draws any number of reports one after the other (one per interval), or a single one if its sink
  * draws whole runs.
@@ -492,9 +426,6 @@ struct attar_renderer;
 ATTAR_API int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_opts *opts,
 	struct attar_renderer **ret_renderer);
 
-/* The sink of a renderer. */
-ATTAR_API const struct attar_sink *attar_renderer_get_sink(const struct attar_renderer *renderer);
-
 /*
  * Draws and flushes. Returns 0; -EPIPE if the reader closed the pipe, or the errno of another
  * failed write; -EINVAL for a report without any section that the sink could draw, if it draws
@@ -503,47 +434,6 @@ ATTAR_API const struct attar_sink *attar_renderer_get_sink(const struct attar_re
  */
 ATTAR_API int attar_renderer_draw(
 	struct attar_renderer *renderer, const struct attar_report *report);
-
-/*
- * Like attar_renderer_draw(), but with these notes instead of those of the report: each output has
- * its own rows that its reader did not accept.
- */
-ATTAR_API int attar_renderer_draw_noted(struct attar_renderer *renderer,
-	const struct attar_report *report, const struct attar_notes *notes);
-
-/*
- * Sorts the tables of the reports that follow by this column, from 1; 0: as they are. Numbers are
- * sorted from the largest, text from A; reversed: in the other direction. Tables with fewer columns
- * stay as they are. The rows of the report itself are sorted when it is drawn.
- */
-ATTAR_API void attar_renderer_sort(struct attar_renderer *renderer, size_t column, bool reversed);
-
-/* Sets the size of the terminal (0: no limit) for the reports that follow. */
-ATTAR_API void attar_renderer_resize(
-	struct attar_renderer *renderer, unsigned columns, unsigned lines);
-
-/* What became of the rows of a sink that sends them to a server. */
-struct attar_delivery {
-	uint64_t rows;    /* of the reports so far; the sum of the next three after waiting */
-	uint64_t stored;  /* by the server */
-	uint64_t waiting; /* on the disk: a later run sends them */
-	uint64_t dropped; /* neither, because the disk's quota was reached, for example */
-	uint64_t drained; /* of earlier runs, stored during this one */
-	uint64_t damaged; /* files of earlier runs that could not be read; their rows are unknown */
-};
-
-/*
- * Logs what happened since the last call to a sink that sends rows from a separate thread: call
- * it from time to time. Sinks never log from that thread.
- */
-ATTAR_API void attar_renderer_turn(struct attar_renderer *renderer);
-
-/*
- * wait: first waits until all rows are stored, or the sink's timeout is over, and what is left is
- * on the disk; reports can be drawn afterwards, too. All zero for sinks that write files.
- */
-ATTAR_API void attar_renderer_get_delivery(
-	struct attar_renderer *renderer, bool wait, struct attar_delivery *ret_delivery);
 
 /*
  * Frees the renderer, after waiting for what it delivers; out stays open. Returns NULL. renderer

@@ -131,8 +131,8 @@ ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *
  *	if (r == 0)
  *		attar_run_report(run, ATTAR_SCOPE_WHOLE, &report);
  *
- * Arguments and errors are those of attar_run_go(). Between steps nothing reads the rings: events
- * are lost when one is full.
+ * Arguments and errors are the same as of attar_run_go(). Between steps nothing reads the rings:
+ * events are lost when one is full.
  */
 ATTAR_API int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks);
 
@@ -164,12 +164,6 @@ ATTAR_API void attar_run_stop(struct attar_run *run);
  * signal handlers and from other threads.
  */
 ATTAR_API void attar_run_request_report(struct attar_run *run);
-
-/*
- * The same, with a marker: the text becomes a remark of the report. text is copied, at most 1024
- * bytes of it. Only from the thread that drives the run. Returns 0 or -ENOMEM.
- */
-ATTAR_API int attar_run_mark(struct attar_run *run, const char *text);
 
 /* True once the measurement has ended and only the last reports follow. */
 ATTAR_API bool attar_run_ended(const struct attar_run *run);

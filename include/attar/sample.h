@@ -3,7 +3,7 @@
  * attar/sample.h - decode packed words of samples.
  *
  * Branches, data source, transactions and weights: pure functions on values of struct attar_sample.
- * Bits and names are those of linux/perf_event.h, including ones newer than the build machine's
+ * Bits and names are taken from linux/perf_event.h, including ones newer than the build machine's
  * headers. Text is truncated to fit and always NUL-terminated; as with snprintf(3), the return
  * value is the length of the complete text.
  *
@@ -32,7 +32,7 @@ struct attar_branch {
 	uint8_t priv;                 /* PERF_BR_PRIV_* of the target */
 	bool mispredicted, predicted; /* neither: unknown */
 	bool in_tx, abort;            /* inside a hardware transaction; its abort */
-	uint64_t counters;            /* packed event counts, see attar_branch_counter() */
+	uint64_t counters;            /* event counts, packed */
 };
 
 /* The entry at index, newest first; index must be less than sample->branch_nr. */
@@ -42,16 +42,6 @@ ATTAR_API struct attar_branch attar_branch_at(const struct attar_sample *sample,
 ATTAR_API const char *attar_branch_type_name(const struct attar_branch *branch);
 /* "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH"; "" if unknown. */
 ATTAR_API const char *attar_branch_spec_name(const struct attar_branch *branch);
-/* Execution context of the branch target. */
-ATTAR_API enum attar_code_context attar_branch_context(const struct attar_branch *branch);
-
-/*
- * Number of times that event number `event` of the group occurred between the previous branch and
- * this one. The word holds counters of `width` bits (1 to 64; caps/branch_counter_width of the PMU
- * in sysfs). A counter with all bits set is saturated. Returns 0 for an event outside the word.
- */
-ATTAR_API uint64_t attar_branch_counter(
-	const struct attar_branch *branch, unsigned event, unsigned width);
 
 /* Data source of a memory access: the fields of union perf_mem_data_src, PERF_MEM_*. */
 struct attar_data_src {
@@ -74,12 +64,10 @@ ATTAR_API struct attar_data_src attar_data_src_decode(uint64_t data_src);
  */
 ATTAR_API size_t attar_data_src_text(uint64_t data_src, char *text, size_t size);
 
-/* PERF_SAMPLE_TRANSACTION as text: "transaction, conflict, retry, abort code 0x5"; "none" for 0. */
-ATTAR_API size_t attar_transaction_text(uint64_t transaction, char *text, size_t size);
-
 /*
  * The parts of PERF_SAMPLE_WEIGHT_STRUCT (union perf_sample_weight). Their meaning depends on the
- * PMU: on x86 var1 is the latency of the access and var2 that of the instruction, both in cycles.
+ * PMU: on x86 var1 is the latency of the access and var2 the latency of the instruction, both in
+ * cycles.
  */
 struct attar_weight {
 	uint32_t var1;
@@ -96,12 +84,6 @@ static inline struct attar_weight attar_weight_decode(uint64_t weight)
 	parts.var3 = ATTAR_CAST(uint16_t, weight >> 48);
 	return parts;
 }
-
-/*
- * The name of the namespace at index in a NAMESPACES record, as in /proc/PID/ns: "net", "uts", ...;
- * "?" if index is out of range.
- */
-ATTAR_API const char *attar_namespace_name(uint64_t index);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
  * attar/spe.h - decode the samples of Arm's Statistical Profiling Extension.
  *
  * The CPU writes a sample of an operation as a sequence of packets into the AUX area of a counter
- * of the PMU arm_spe_0 (attar_aux_read()). The format is that of the chapter "The Statistical
+ * of the PMU arm_spe_0 (attar_aux_read()). The format is defined in the chapter "The Statistical
  * Profiling Extension Sample Record Specification" of the Arm Architecture Reference Manual for
  * A-profile architecture (DDI 0487).
  *
@@ -113,7 +113,7 @@ struct attar_spe {
 
 /*
  * Begins to decode the two parts of a range of an AUX area, which are borrowed; the second may be
- * empty. offset is that of attar_aux_data.
+ * empty. offset is the offset of attar_aux_data.
  */
 ATTAR_API void attar_spe_init(struct attar_spe *spe, const void *first, size_t first_size,
 	const void *second, size_t second_size, uint64_t offset);

@@ -4,7 +4,7 @@
  *
  * Each object has a key and one current state. A change of the state ends a segment: its duration
  * is added to a table (attar/keytable.h) with a sum and a histogram for each state, under the key
- * of the object or under that of a group of objects, such as the name of their program.
+ * of the object or under the key of a group of objects, such as the name of their program.
  *
  *	enum { RUNNING, WAITING, STATES };
  *	struct attar_states_opts opts = {.size = sizeof(opts), .states = STATES, .group_max = 16};
@@ -25,7 +25,7 @@
  * Call attar_states_lost() for each period in which events were lost, when the stream delivers it:
  * a segment that began before the end of such a period, and ends after it was reported, is dropped,
  * since other changes may have been lost. The state is then unknown until the next change. Periods
- * count for all keys; with ATTAR_STATES_ONE_CPU only those of the CPU on which the segment began.
+ * count for all keys; with ATTAR_STATES_ONE_CPU only periods of the CPU on which the segment began.
  *
  * Memory of an object: 104 bytes, its block, the longest key and the longest group (each rounded up
  * to 8), and 16 to 32 for the hash table. When opts.keys_max objects are known, the one whose state
@@ -50,7 +50,7 @@ struct attar_states;
 enum attar_states_flags {
 	/*
 	 * A key is of one task at a time, but can be reused, such as a tid: a change by another
-	 * task starts a new segment, and that of the previous task is dropped.
+	 * task starts a new segment, and the segment of the previous task is dropped.
 	 */
 	ATTAR_STATES_SAME_TASK = 1 << 0,
 	/* All events of a key are of the same CPU: the key contains it. */
@@ -68,7 +68,7 @@ struct attar_states_opts {
 	size_t groups_max; /* rows of the table, see attar_keytable_opts.keys_max; 0: 16,384 */
 };
 
-/* An object. Borrowed until the next attar_states_set(), _at_u64() or _exit(). */
+/* An object. Borrowed until the next attar_states_set_u64() or _exit(). */
 struct attar_state {
 	const void *key; /* key_size bytes */
 	size_t key_size;
@@ -90,22 +90,11 @@ ATTAR_API struct attar_states *attar_states_free(struct attar_states *states);
 
 /*
  * An object is in this state from now on (ATTAR_NO_STATE: unknown). Adds the segment that ends to
- * the table, under the group of the object; a change to the present state does not end a segment. A
- * key of 8 bytes and the number in these bytes are the same key; longer keys than opts.key_max are
- * cut. Called per event: does not check its arguments. Returns the object; NULL: out of memory.
+ * the table, under the group of the object; a change to the present state does not end a segment.
+ * Called per event: does not check its arguments. Returns the object; NULL: out of memory.
  */
-ATTAR_API struct attar_state *attar_states_set(struct attar_states *states, const void *key,
-	size_t key_size, uint32_t state, const struct attar_stamp *at);
 ATTAR_API struct attar_state *attar_states_set_u64(
 	struct attar_states *states, uint64_t key, uint32_t state, const struct attar_stamp *at);
-
-/*
- * Like attar_states_set(), of an object that attar_states_get() or attar_states_at_u64() returned,
- * without looking it up again. Called per event: does not check its arguments. Returns 0; -ENOMEM:
- * the segment that ends was not added.
- */
-ATTAR_API int attar_state_change(struct attar_states *states, struct attar_state *state,
-	uint32_t to, const struct attar_stamp *at);
 
 /*
  * Sets the key under which the segments of an object are added, from the present one on: at most
@@ -118,12 +107,6 @@ ATTAR_API void attar_state_set_group(struct attar_states *states, struct attar_s
 /* An object; NULL if it is not known. */
 ATTAR_API struct attar_state *attar_states_get(
 	struct attar_states *states, const void *key, size_t key_size);
-
-/*
- * The object with the key of these 8 bytes, which is added if it is not known: its state is unknown
- * then. Called per event: does not check its arguments. NULL: out of memory.
- */
-ATTAR_API struct attar_state *attar_states_at_u64(struct attar_states *states, uint64_t key);
 
 /* Iterates over the objects, the one that changed longest ago first; NULL: the first, no more. */
 ATTAR_API struct attar_state *attar_states_next(
@@ -144,12 +127,6 @@ ATTAR_API int attar_states_exit(struct attar_states *states, const void *key, si
 ATTAR_API void attar_states_lost(struct attar_states *states, int cpu, uint64_t from, uint64_t to);
 
 /*
- * A change of this object was not delivered, as another event shows: drops its segment. Its state
- * is unknown until the next change.
- */
-ATTAR_API void attar_state_drop(struct attar_states *states, struct attar_state *state);
-
-/*
  * Ends all segments at this time, and begins others in the same states: at the end of the
  * measurement, or to divide long segments between intervals. Returns 0; -ENOMEM: some segments were
  * not added.
@@ -168,24 +145,18 @@ struct attar_states_stats {
 	uint64_t segments; /* added to the table */
 	uint64_t open;     /* not ended yet */
 	uint64_t lost;     /* dropped because changes may have been lost */
-	uint64_t unseen;   /* dropped by attar_state_drop() */
+	uint64_t unseen;   /* dropped because a change was not delivered */
 	uint64_t reused;   /* dropped because another task had the same key */
 	uint64_t backward; /* dropped because the next change was earlier */
 	uint64_t evicted;  /* dropped because too many objects were known, or out of memory */
 	uint64_t keys;     /* objects that are known */
 	uint64_t memory;   /* bytes allocated, without the table */
+	double lost_share; /* of the time of all segments, 0..1, the time of lost ones */
 };
 
 /* The statistics since the creation. */
 ATTAR_API void attar_states_get_stats(
 	const struct attar_states *states, struct attar_states_stats *ret_stats);
-
-/*
- * Remarks on the segments that were dropped because events were lost, or not delivered, if there
- * are some. what: their name, plural.
- */
-ATTAR_API void attar_states_remarks(
-	const struct attar_states *states, struct attar_report *report, const char *what);
 
 #ifdef __cplusplus
 }

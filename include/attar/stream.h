@@ -34,8 +34,8 @@ extern "C" {
 #endif
 
 /*
- * A running or recently exited process. The stream keeps all running ones and those of the last
- * 1,024 exited threads, so its memory does not grow with the number of tasks created.
+ * A running or recently exited process. The stream keeps all running ones and the processes of the
+ * last 1,024 exited threads, so its memory does not grow with the number of tasks created.
  */
 struct attar_process {
 	pid_t pid;
@@ -108,19 +108,19 @@ struct attar_event {
 struct attar_repeats {
 	uint64_t n;      /* 1 or more */
 	const void *raw; /* the raw data of the first one */
-	size_t stride;   /* bytes from the raw data of one to those of the next */
+	size_t stride;   /* bytes from the raw data of one event to the raw data of the next */
 };
 
 /*
  * Samples after an event in which another event and its own take turns, as the entry and the exit
  * of system calls: one of the other event, one of its own, and so on. All are of the same thread
- * and CPU; those of an event have as much raw data as the one before.
+ * and CPU; samples of an event have as much raw data as the one before.
  */
 struct attar_turns {
 	uint64_t n;         /* of each event, 1 or more */
 	const void *raw[2]; /* the raw data of the first ones: of the other event, of its own */
 	size_t raw_size[2]; /* bytes */
-	size_t stride;      /* bytes from the raw data of one to those of the next of its event */
+	size_t stride;      /* bytes between the raw data of two samples of an event */
 	ptrdiff_t time_at;  /* bytes from the raw data of a sample to its time, see below */
 	/* In a run: the fields of the other event, as attar_event.fields. */
 	const struct attar_field *const *fields;
@@ -209,22 +209,22 @@ struct attar_stream_opts {
 	/*
 	 * Write side-band records: names and mappings of processes, forks and exits. The stream
 	 * opens a dummy event for them on the target, which writes to the rings of its counters, so
-	 * that their losses are counted separately from those of samples. It needs one file
+	 * that their losses are counted separately from the losses of samples. It needs one file
 	 * descriptor per instance of the target. Without opts.overwrite, counters with
 	 * attr.write_backward have separate rings: side-band records then get their own rings,
 	 * which attar_stream_next() also reads between snapshots.
 	 */
 	bool track;
 	/*
-	 * Source of events emitted by programs, delivered in order with those of the rings, as
+	 * Source of events emitted by programs, delivered in order with the events of the rings, as
 	 * samples with raw bytes; their CPU is unknown (-1). Borrowed until the stream is freed.
 	 * NULL: none.
 	 */
 	struct attar_shm_source *shm_source;
 	/*
 	 * Read the mappings of a process that already runs when the first address in it is located
-	 * (attar_thread_locate(), attar_event_stack()), not when the stream starts: those of all
-	 * processes take some ten milliseconds. For events without user stacks; the process may
+	 * (attar_thread_locate(), attar_event_stack()), not when the stream starts: the mappings of
+	 * all processes take some ten milliseconds. For events without user stacks; the process may
 	 * have exited by then.
 	 */
 	bool lazy_maps;
@@ -280,7 +280,7 @@ struct attar_stream;
 /* ---- events by name ---- */
 
 enum attar_stream_flags {
-	ATTAR_STREAM_STACKS = 1, /* all samples have call chains, not only those of events/stack/ */
+	ATTAR_STREAM_STACKS = 1, /* all samples have call chains, not only of events/stack/ */
 	/* Deliver what happens in the calling process, see attar_stream_opts.keep_own. */
 	ATTAR_STREAM_KEEP_OWN = 2,
 	/* Fail where an event can only be opened in a reduced form, see ATTAR_COUNTER_DEGRADE. */
@@ -328,7 +328,7 @@ struct attar_stream_events_opts {
  *
  * flags are of enum attar_stream_flags. opts may be NULL. The target is borrowed; if it launches a
  * command, call attar_target_start() afterwards. The stream owns the counters: they are closed by
- * attar_stream_free(). Errors are those of attar_event_list_parse(), attar_counter_open(),
+ * attar_stream_free(). Errors are the errors of attar_event_list_parse(), attar_counter_open(),
  * attar_counter_filter() and attar_stream_live(). A profiler cannot be an event of a stream:
  * -EOPNOTSUPP if opts.catalog has it (attar_catalog_opts.profilers), otherwise its name is unknown.
  */
@@ -430,7 +430,7 @@ ATTAR_API int attar_stream_read(
 ATTAR_API int attar_stream_fd(struct attar_stream *stream);
 
 /*
- * Pauses the overwritable rings (those of counters with attr.write_backward, or all with
+ * Pauses the overwritable rings (the rings of counters with attr.write_backward, or all with
  * opts.overwrite) and lets attar_stream_next() deliver the records that no earlier snapshot
  * contained, in time order over all CPUs together with the records of other rings; when it returns
  * 0, the rings resume. Returns the number of records in them, at least 0; -EBUSY: the previous
@@ -438,20 +438,9 @@ ATTAR_API int attar_stream_fd(struct attar_stream *stream);
  */
 ATTAR_API int attar_stream_snapshot(struct attar_stream *stream);
 
-/* The number of rings; ring i, NULL if out of range. Borrowed from the stream. */
-ATTAR_API size_t attar_stream_rings(const struct attar_stream *stream);
-ATTAR_API struct attar_ring *attar_stream_ring(const struct attar_stream *stream, size_t i);
-
 /* The statistics so far. Reads the kernel's counts of lost records: do not call it per event. */
 ATTAR_API void attar_stream_get_stats(
 	struct attar_stream *stream, struct attar_stream_stats *ret_stats);
-
-/*
- * The `missing` events by CPU, as of the last attar_stream_get_stats(). Returns the number of CPUs.
- * *ret_counts is borrowed until the stream is freed.
- */
-ATTAR_API size_t attar_stream_get_missing(
-	struct attar_stream *stream, const struct attar_cpu_count **ret_counts);
 
 /*
  * The location of a user-space code address of this thread. Part of the hot path: reads no symbols.
@@ -459,15 +448,9 @@ ATTAR_API size_t attar_stream_get_missing(
 ATTAR_API attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip);
 
 /*
- * The location of the sampled address: in the kernel of the event's host, or in its process. 0 if
- * the sample has none. Reads no symbols.
- */
-ATTAR_API attar_location attar_event_location(const struct attar_event *event);
-
-/*
  * The stack of a sample as locations, innermost frame first: the kernel part of its call chain,
- * then the user part; without a call chain only the sampled address. The user part is that of a
- * call stack of branches, if the sample has one, or unwound from registers and stack, or that of
+ * then the user part; without a call chain only the sampled address. The user part is taken from a
+ * call stack of branches, if the sample has one, or unwound from registers and stack, or taken from
  * the call chain. Callers are located in the call, one byte before the return address. Writes at
  * most max locations and returns their number. The stack ends before the first caller that is
  * outside all code (an invalid frame pointer).

@@ -75,19 +75,19 @@ struct attar_symbols_opts {
 	unsigned max_open_files;
 	/*
 	 * Maximum memory in bytes for the addresses of symbols that were read, and for names of
-	 * files that had to be closed; 0: 256 MiB. Above, those of some files are dropped, and read
-	 * again when they are needed, if the file is still at its path.
+	 * files that had to be closed; 0: 256 MiB. Above, the symbols of some files are dropped,
+	 * and read again when they are needed, if the file is still at its path.
 	 */
 	size_t max_symbol_bytes;
 	/*
 	 * Maximum memory in bytes for the tables of source lines and inlined functions; 0: 64 MiB.
-	 * Above, those of the source files that were not used for longest are dropped, and read
+	 * Above, the lines of the source files that were not used for longest are dropped, and read
 	 * again when they are needed (counted in the statistics).
 	 */
 	size_t max_source_bytes;
 	/*
-	 * Names are those of the symbol table: for callers that use attar_symbol.mangled only, for
-	 * which it saves the time to demangle them.
+	 * Names are taken from the symbol table: for callers that use attar_symbol.mangled only,
+	 * for which it saves the time to demangle them.
 	 */
 	bool mangled;
 	/*
@@ -129,13 +129,6 @@ ATTAR_API int attar_symbols_new(
  */
 ATTAR_API struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols);
 
-/*
- * Ends the download of a debug file (DEBUGINFOD_URLS) that another call is waiting for, within
- * about a second: the call continues without the file, and no more files are downloaded. Returns
- * true if there was one; otherwise nothing changes. Safe in signal handlers and from other threads.
- */
-ATTAR_API bool attar_symbols_cancel(struct attar_symbols *symbols);
-
 /* One resolved location. Strings are borrowed from the cache and valid until it is freed. */
 struct attar_symbol {
 	/* demangled, without parameters; NULL if no symbol was found */
@@ -155,9 +148,9 @@ struct attar_symbol {
 
 /*
  * Looks up the symbol at a location. Returns 0 if a name was found; -ENOENT otherwise, with dso,
- * kind and offset (that of the location) set in ret_symbol. Each file is read at most once. If a
- * file cannot be read (truncated, malformed, not a regular file, replaced since it was mapped), its
- * symbols are missing and one debug message is logged.
+ * kind and offset (the offset of the location) set in ret_symbol. Each file is read at most once.
+ * If a file cannot be read (truncated, malformed, not a regular file, replaced since it was
+ * mapped), its symbols are missing and one debug message is logged.
  */
 ATTAR_API int attar_symbols_resolve(
 	struct attar_symbols *symbols, attar_location location, struct attar_symbol *ret_symbol);
@@ -179,7 +172,7 @@ struct attar_frame {
 	 */
 	uint64_t offset;
 	const char *file; /* path of the source file; NULL: unknown */
-	uint32_t line;    /* from 1; 0: unknown. Not of the first frame: that of the inlined call */
+	uint32_t line;    /* from 1; 0: unknown. Not the first frame: of the inlined call */
 	uint32_t column;  /* from 1; 0: unknown */
 	bool inlined;     /* into the next frame */
 };
@@ -200,60 +193,6 @@ ATTAR_API int attar_symbols_frames(struct attar_symbols *symbols, attar_location
  */
 typedef void attar_frames_fn(void *ctx, size_t index, const struct attar_frame *frames, size_t n);
 
-/*
- * The same for n locations, in the order of the addresses instead of that of the array, so that
- * each part of the debug information is read once however many of its addresses there are. At most
- * 128 frames of a location. Returns 0; -E2BIG if n exceeds UINT32_MAX; -ENOMEM.
- */
-ATTAR_API int attar_symbols_frames_batch(struct attar_symbols *symbols,
-	const attar_location *locations, size_t n, attar_frames_fn *fn, void *ctx);
-
-/*
- * Opens an ELF file that need not be mapped by a process: the location of its first byte. Returns
- * 0; -ENOENT, -EACCES or another errno of open(2); -ENOEXEC if it is not an ELF file of this
- * machine; -EBADMSG if it is truncated; -ENOSPC if the table of DSOs is full; -ENOMEM.
- */
-ATTAR_API int attar_symbols_file(
-	struct attar_symbols *symbols, const char *path, attar_location *ret_file);
-
-/*
- * The location of a virtual address of a file, as in its symbol table. In a relocatable file (.o,
- * .ko), which has none, addresses are offsets in .text, which the other sections with code follow.
- * file is from attar_symbols_file(). Returns 0, or -ENOENT if the file has no code or data there.
- */
-ATTAR_API int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file,
-	uint64_t vaddr, attar_location *ret_location);
-
-/*
- * The symbol at a virtual address of a file, of a variable or of code, as the symbol table has it:
- * the last one that begins at or before the address and does not end before it. file is from
- * attar_symbols_file(). The members of ret_symbol are as of attar_symbols_resolve(), except that
- * name is not demangled, and is borrowed until another file is asked for. Returns 0; -ENOENT if
- * there is no such symbol; -ENOMEM; or another errno if the file cannot be read.
- */
-ATTAR_API int attar_symbols_data(struct attar_symbols *symbols, attar_location file, uint64_t vaddr,
-	struct attar_symbol *ret_symbol);
-
-/*
- * Reads n bytes of machine code at a location: of a file; of the kernel from /proc/kcore or its
- * vmlinux; of a JIT compiler from its jitdump. *ret_machine is EM_* of elf(5);
- * ret_machine may be NULL. Returns 0; -ENOENT if the code cannot be read.
- */
-ATTAR_API int attar_symbols_code(struct attar_symbols *symbols, attar_location location,
-	void *bytes, size_t n, uint16_t *ret_machine);
-
-/*
- * Opens a source file that attar_symbols_frames() has named for a location, for reading. The name
- * comes from the program, so only what the owner of the program's file could read is opened: with
- * the user ID of the owner and no groups if the caller is root; regular files, no symbolic link as
- * the last component of the path; below the root directory of the process if that is not the one of
- * the caller. Owner and root directory are those when the program's file was opened, see
- * attar_address_space_locate(). Other threads keep their rights. Returns a descriptor; -EACCES if
- * it may not be read, or if the owner or root directory is not known; another errno of open(2).
- */
-ATTAR_API int attar_symbols_open_source(
-	struct attar_symbols *symbols, attar_location location, const char *path);
-
 /* The path and kind of a location's DSO, without reading its symbols. Borrowed from the cache. */
 ATTAR_API const char *attar_symbols_dso(
 	struct attar_symbols *symbols, attar_location location, enum attar_dso_kind *ret_kind);
@@ -267,7 +206,7 @@ static inline attar_location attar_location_kernel(uint64_t address)
 /*
  * A location that is a string instead of code, to separate the parts of a stack or to name them:
  * the program that woke up a task. Equal strings have equal locations. The string is copied; after
- * 1 MiB of them, and if out of memory, the location is that of "[other]".
+ * 1 MiB of them, and if out of memory, the location is the location of "[other]".
  */
 ATTAR_API attar_location attar_symbols_label(struct attar_symbols *symbols, const char *text);
 
@@ -276,35 +215,6 @@ static inline unsigned attar_location_dso(attar_location location)
 {
 	return ATTAR_CAST(unsigned, location >> 48);
 }
-
-/*
- * Adds a kernel symbol (PERF_RECORD_KSYMBOL) of len bytes at addr; name is copied. unregister is
- * ignored, because earlier stacks may still refer to the symbol. Returns 0; -EINVAL if len is 0 or
- * the range overflows; -ENOSPC after 65,536 symbols; -ENOMEM.
- */
-ATTAR_API int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
-	const char *name, bool unregister);
-
-/*
- * Writes the whole name of a C++ or Rust function, with parameters, for a linkage name: "f(int)
- * (.cold)"; NUL-terminated, cut after size - 1 bytes. Returns its length in bytes without the NUL,
- * which may be more than size; -ENOENT if the name is not mangled; -ENOMEM.
- */
-ATTAR_API ssize_t attar_symbol_demangle(const char *mangled, char *name, size_t size);
-
-/* Statistics of the cache. */
-struct attar_symbols_stats {
-	uint64_t dsos;         /* in the table: mapped, or referred to by a location */
-	uint64_t dsos_refused; /* not added because the table was full */
-	uint64_t files_read;   /* ELF files whose symbols were loaded */
-	uint64_t files_unreadable;
-	uint64_t files_replaced;   /* not read because the file at their path is a different one */
-	uint64_t mappings_refused; /* over the limit of an address space */
-	uint64_t sources_read;     /* source files whose lines were read, also again or in part */
-	uint64_t sources_dropped;  /* of them, dropped because of max_source_bytes */
-};
-ATTAR_API void attar_symbols_get_stats(
-	const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats);
 
 /* A mapping and its file, from PERF_RECORD_MMAP2 or /proc/PID/maps. */
 struct attar_mapping {
@@ -329,13 +239,6 @@ ATTAR_API struct attar_address_space *attar_address_space_new(
 ATTAR_API struct attar_address_space *attar_address_space_free(struct attar_address_space *space);
 
 /*
- * The address space of a forked child: the same mappings, another pid. Cheap: mappings are shared
- * until one of them changes (copy-on-write). Returns NULL if out of memory.
- */
-ATTAR_API struct attar_address_space *attar_address_space_fork(
-	const struct attar_address_space *space, pid_t pid);
-
-/*
  * Reads the executable mappings from /proc/PID/maps. Returns 0; -ESRCH if there is no such process,
  * -EACCES or -EPERM without permission, -ENOMEM.
  */
@@ -348,9 +251,6 @@ ATTAR_API int attar_address_space_scan(struct attar_address_space *space);
  */
 ATTAR_API int attar_address_space_map(
 	struct attar_address_space *space, const struct attar_mapping *mapping);
-
-/* Removes all mappings (exec). */
-ATTAR_API void attar_address_space_reset(struct attar_address_space *space);
 
 /*
  * The location of user address ip. Reads no symbols. The first location in a DSO opens its file and

@@ -6,7 +6,7 @@
  * and a copy of the top of its stack. From these the callers are found by the call frame
  * information (CFI) of the binaries: .eh_frame, which binaries have for exceptions, or
  * .debug_frame. Each binary's CFI is compiled once into a compact table. Code without CFI, such as
- * that of a JIT compiler, is unwound by frame pointers.
+ * the code of a JIT compiler, is unwound by frame pointers.
  *
  * attar_event_stack() calls this for samples that have registers and a stack:
  *
@@ -55,27 +55,14 @@ struct attar_unwind_input {
 };
 
 /*
- * The locations of a user stack, innermost frame first; those of callers are in the call: the
- * return address minus 1. Writes at most max locations and returns their number; 0 without usable
- * registers. Without a stack: only the innermost frame, which is not part of the statistics.
+ * The locations of a user stack, innermost frame first; the locations of callers are in the call:
+ * the return address minus 1. Writes at most max locations and returns their number; 0 without
+ * usable registers. Without a stack: only the innermost frame, which is not part of the statistics.
  * Allocates memory and reads files only when a binary or address is new. ret_end may be NULL.
  */
 ATTAR_API size_t attar_unwind(struct attar_address_space *space,
 	const struct attar_unwind_input *input, attar_location *locations, size_t max,
 	enum attar_unwind_end *ret_end);
-
-struct attar_unwind_stats {
-	uint64_t stacks;       /* unwound */
-	uint64_t by_end[5];    /* by enum attar_unwind_end */
-	uint64_t cfi_frames;   /* callers found by CFI */
-	uint64_t fp_frames;    /* callers found by frame pointers */
-	uint64_t cfi_binaries; /* tables built */
-	uint64_t cfi_bytes;    /* their memory */
-};
-
-/* The statistics of all stacks unwound with these symbols. */
-ATTAR_API void attar_unwind_get_stats(
-	const struct attar_symbols *symbols, struct attar_unwind_stats *ret_stats);
 
 #ifdef __cplusplus
 }

@@ -64,7 +64,8 @@ struct attar_wait {
 	pid_t pid;     /* the process that can end the wait; 0: unknown */
 	pid_t tid;     /* the thread of it; 0: any of several */
 	char comm[ATTAR_WAIT_COMM_BYTES]; /* of this thread or process */
-	char other_state;                 /* its state, if one thread is meant; 0: unknown */
+	/* Its state, if one thread is meant; 'X': it has ended, and has no name; 0: unknown. */
+	char other_state;
 	unsigned others;                  /* further processes that could end the wait */
 	uint64_t address;                 /* of the futex(2); 0: none */
 	uint64_t ip, sp;                  /* of the program, in the call; 0: unknown */
@@ -77,7 +78,7 @@ struct attar_wait {
 struct attar_thread_wait {
 	pid_t pid, tid;
 	char comm[ATTAR_WAIT_COMM_BYTES];
-	uint64_t since; /* ns, as from attar_waits_since(); 0: unknown */
+	uint64_t since; /* ns; 0: unknown */
 	const struct attar_wait *chain;
 	size_t n;
 };
@@ -110,19 +111,6 @@ ATTAR_API int attar_waits_for(struct attar_waits *waits, pid_t tid, struct attar
  */
 ATTAR_API int attar_waits_chain(
 	struct attar_waits *waits, pid_t tid, struct attar_wait *chain, size_t max);
-
-/*
- * ns of CLOCK_MONOTONIC: since when a thread that waits has been on no CPU, from /proc/TID/sched,
- * however long ago it was. The wait is at least as long: the part of it in which interrupts or the
- * hypervisor took the time of the CPU is missing. 0: unknown, as on kernels without this file.
- */
-ATTAR_API uint64_t attar_waits_since(struct attar_waits *waits, pid_t tid);
-
-/*
- * Whether the thread waits for something to do, or a time to pass, as a thread without work does;
- * not for somebody who works for it. A condition may be either.
- */
-ATTAR_API bool attar_wait_is_idle(const struct attar_wait *wait);
 
 /*
  * As the rest of "waits for ...": "the lock at 0x55d7a0c042a0, held by worker (1235), which is

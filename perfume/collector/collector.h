@@ -104,8 +104,8 @@ void perfume_collector_free(struct perfume_collector *collector);
 
 /*
  * Returns the environment variable "PERFUME_COLLECTOR=..." to start a program with, so that its
- * events and those of its children are enabled from the beginning. Valid until the collector is
- * freed.
+ * events and the events of its children are enabled from the beginning. Valid until the collector
+ * is freed.
  */
 const char *perfume_collector_variable(const struct perfume_collector *collector);
 

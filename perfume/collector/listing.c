@@ -56,7 +56,7 @@ static void read_words_of(const struct writer *writer, uint32_t *at)
 			at[i] = 0;
 }
 
-/* First those of users whose memory does not keep the process waiting. */
+/* First the programs of users whose memory does not keep the process waiting. */
 static int read_words(const void *ctx)
 {
 	const struct words *words = ctx;

@@ -208,7 +208,7 @@ static int read_status(pid_t pid, uint32_t *ret_own_pid, uint32_t *ret_user)
 
 /*
  * Opens the memory of the process that owns the area. If the PID was reused meanwhile, either the
- * new process has not mapped the area, or the opened memory is that of the exited process. A
+ * new process has not mapped the area, or the opened memory belongs to the exited process. A
  * program cannot make the collector write to the memory of another user that has mapped its area,
  * such as another collector.
  */

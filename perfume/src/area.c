@@ -331,7 +331,7 @@ static void inherit(const struct area *parent)
 	}
 }
 
-/* Maps the `wanted` bits of the parent's area to those of the child's area. */
+/* Maps the `wanted` bits of the parent's area to the bits of the child's area. */
 static uint32_t translate(const struct area *parent, uint32_t wanted)
 {
 	uint32_t ours = 0;

@@ -159,7 +159,7 @@ static enum perfume_interface recognise(int fd)
 	return errno == EFAULT ? PERFUME_INTERFACE_STATUS_BITS : PERFUME_INTERFACE_STATUS_BYTES;
 }
 
-/* Moves a descriptor above `above`, away from those of the program; see internal.h. */
+/* Moves a descriptor above `above`, away from descriptors of the program; see internal.h. */
 static int raise_fd(int fd, int above)
 {
 	struct rlimit limit;

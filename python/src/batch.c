@@ -188,7 +188,7 @@ static PyObject *describe_texts(const struct widths *w)
 
 /*
  * gather(kind): the rows of a kind, all of one size: (bytes, size of a row, variable texts as
- * (field, offset, width)). If all rows of the batch are so already, the bytes are those of the
+ * (field, offset, width)). If all rows of the batch are so already, the bytes are the bytes of the
  * batch.
  */
 static PyObject *batch_gather(struct batch *batch, PyObject *args)

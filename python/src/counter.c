@@ -9,7 +9,7 @@ struct counters {
 	struct attar_catalog *catalog;
 	struct attar_event_list *list;
 	struct attar_group **groups;     /* one for each group of the list */
-	struct attar_counter **counters; /* one for each event; those of groups are borrowed */
+	struct attar_counter **counters; /* one for each event; counters of groups are borrowed */
 	bool is_closed;
 };
 

@@ -131,7 +131,7 @@ static PyObject *get_stack(struct event *event, void *unused)
 
 /*
  * A frame as perf-prof has it. The location of a caller is the last byte of its call, the address
- * that of the next instruction.
+ * the address of the next instruction.
  */
 static PyObject *call_new(struct attar_symbols *symbols, attar_location location, uint64_t address,
 	bool is_kernel, bool is_caller)
@@ -389,7 +389,7 @@ static PyObject *event_repr(struct event *event)
 		(unsigned long long)event->row->time);
 }
 
-/* Of all bytes: FNV-1a. */
+/* The hash of all bytes: FNV-1a. */
 static Py_hash_t event_hash(struct event *event)
 {
 	const unsigned char *at = (const void *)event->row;

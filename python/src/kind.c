@@ -251,12 +251,17 @@ static PyObject *new_kind(uint32_t number, const char *name, const struct attar_
 	return (PyObject *)kind;
 }
 
-PyObject *kind_new(const struct attar_run *run, uint32_t source)
+PyObject *kind_new(const struct attar_run *run, uint32_t source, bool arrays_are_bytes)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
-
-	return new_kind(source, spec ? spec->name : attar_run_source_name(run, source), spec,
+	struct kind *kind = (struct kind *)new_kind(source,
+		spec ? spec->name : attar_run_source_name(run, source), spec,
 		attar_run_source_attr(run, source));
+
+	for (size_t i = 0; arrays_are_bytes && kind && i < kind->n_fields; i++)
+		if (kind->fields[i].form == FORM_LIST)
+			kind->fields[i].form = FORM_BYTES;
+	return (PyObject *)kind;
 }
 
 static PyObject *kinds_of_list(const struct attar_event_list *events)

@@ -13,7 +13,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <attar/attar.h>
+#include <attar/attar-run.h>
 
 /* Methods have the types that the call flags say; Python declares one type for all. */
 #define METHOD(name_, fn_, flags_, doc_)                                                           \
@@ -152,8 +152,8 @@ struct kind {
 	PyObject *full_name; /* with an alias: SYSTEM:ALIAS */
 	PyObject *index;     /* dict: name of a field to its number */
 	/*
-	 * dict: all that event['NAME'] has. Numbers from n_fields on are those of event_getter(),
-	 * from n_fields + EVENT_GETTERS_MAX on those of sample_member().
+	 * dict: all that event['NAME'] has. Numbers from n_fields on are the numbers of
+	 * event_getter(), from n_fields + EVENT_GETTERS_MAX on the numbers of sample_member().
 	 */
 	PyObject *all;
 	PyObject *keys; /* list: the names of keys() */
@@ -165,10 +165,13 @@ extern PyTypeObject *kind_type;
 
 int kind_init(PyObject *module);
 
-/* A kind for a source of the run: copies what it needs of the format. NULL with an exception. */
-PyObject *kind_new(const struct attar_run *run, uint32_t source);
+/*
+ * A kind for a source of the run: copies what it needs of the format. arrays_are_bytes: those of
+ * numbers, which are lists otherwise. NULL with an exception.
+ */
+PyObject *kind_new(const struct attar_run *run, uint32_t source, bool arrays_are_bytes);
 
-/* attar._attar.kinds(): those of an event string. */
+/* attar._attar.kinds(): the kinds of an event string. */
 PyObject *kinds_by_name(PyObject *module, PyObject *args);
 
 /* The value of a field. NULL with an exception. */

@@ -65,7 +65,7 @@ static PyObject *get_span(struct report *self, void *unused)
 {
 	uint64_t time, interval;
 
-	attar_report_get_span(self->report, &time, &interval);
+	attar_report_get_interval(self->report, &time, &interval);
 	return Py_BuildValue("KK", (unsigned long long)time, (unsigned long long)interval);
 }
 

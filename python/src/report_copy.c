@@ -30,16 +30,16 @@ static void copy_value(struct attar_section *to, struct attar_cell cell)
 {
 	switch (cell.kind) {
 	case ATTAR_CELL_U64:
-		attar_value_u64(to, cell.u64);
+		attar_row_value_u64(to, cell.u64);
 		break;
 	case ATTAR_CELL_I64:
-		attar_value_i64(to, cell.i64);
+		attar_row_value_i64(to, cell.i64);
 		break;
 	case ATTAR_CELL_DOUBLE:
-		attar_value_double(to, cell.real);
+		attar_row_value_double(to, cell.real);
 		break;
 	case ATTAR_CELL_TEXT:
-		attar_value_text(to, cell.text, strlen(cell.text));
+		attar_row_value_text(to, cell.text, strlen(cell.text));
 		break;
 	case ATTAR_CELL_NONE:
 		break;
@@ -147,8 +147,8 @@ struct attar_report *report_copy(const struct attar_report *report)
 
 	if (!to)
 		return NULL;
-	attar_report_get_span(report, &time, &interval);
-	attar_report_span(to, time, interval);
+	attar_report_get_interval(report, &time, &interval);
+	attar_report_interval(to, time, interval);
 	if (attar_report_get_notes(report, &notes) == 0)
 		attar_report_notes(to, &notes);
 	for (size_t i = 0; (remark = attar_report_get_remark(report, i)); i++)

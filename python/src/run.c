@@ -14,10 +14,11 @@ struct reports {
 	size_t n, room;
 };
 
-/* What happened between two events of a step: the end of an interval, or a loss. */
+/* Between two events of a step: the end of an interval, a loss, or a line of exec=. */
 struct mark {
 	size_t row; /* number of rows before it */
 	bool is_loss;
+	char *line;           /* owned; NULL: it is no line */
 	uint64_t from, to, n; /* ns, ns, events */
 	int32_t cpu;
 };
@@ -31,7 +32,7 @@ struct run {
 	PyObject_HEAD struct attar_run *run; /* NULL: closed */
 	struct attar_profiler events;        /* the descriptor of a run of events */
 	char **command;                      /* argv, owned */
-	bool is_busy, is_started, is_over;
+	bool is_busy, is_started, is_over, arrays_are_bytes;
 	PyObject *kinds; /* list: the kinds of the run's sources so far */
 	/* filled during a step */
 	struct rows rows;
@@ -86,6 +87,13 @@ static int add_mark(struct run *run, struct mark mark)
 	mark.row = run->rows.n;
 	marks->at[marks->n++] = mark;
 	return 0;
+}
+
+static void forget_marks(struct marks *marks)
+{
+	for (size_t i = 0; i < marks->n; i++)
+		free(marks->at[i].line);
+	marks->n = 0;
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *event)
@@ -196,6 +204,7 @@ static void close_run(struct run *self)
 	rows_free(&self->rows);
 	drop_reports(self);
 	free(self->reports.at);
+	forget_marks(&self->marks);
 	free(self->marks.at);
 	self->reports = (struct reports){0};
 	self->marks = (struct marks){0};
@@ -283,13 +292,37 @@ static PyObject *run_command(PyObject *self, PyObject *list)
 
 /* ---- steps ---- */
 
+/* The lines that exec= has printed during a round, after its events. */
+static int add_lines(struct run *run, const struct attar_section *printed)
+{
+	const size_t column = attar_section_get_columns(printed) - 1;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < attar_section_get_rows(printed); i++) {
+		struct attar_cell cell = attar_section_get_cell(printed, i, column);
+		char *line = strdup(cell.text ? cell.text : "");
+
+		r = line ? add_mark(run, (struct mark){.line = line}) : -ENOMEM;
+		if (r < 0)
+			free(line);
+	}
+	return r;
+}
+
+static int take_events_report(struct run *run, const struct attar_report *report)
+{
+	const struct attar_section *printed = attar_report_find_section(report, "printed");
+
+	return printed ? add_lines(run, printed) : add_mark(run, (struct mark){0});
+}
+
 static int take_report(void *ctx, const struct attar_report *report, enum attar_scope scope)
 {
 	struct reports *reports = &((struct run *)ctx)->reports;
 	struct attar_report *copy;
 
 	if (attar_run_profiler(((struct run *)ctx)->run) == &((struct run *)ctx)->events)
-		return add_mark(ctx, (struct mark){0});
+		return take_events_report(ctx, report);
 	if (reports->n == reports->room) {
 		size_t room = reports->room ? reports->room * 2 : 4;
 		void *at = realloc(reports->at, room * sizeof(*reports->at));
@@ -382,7 +415,7 @@ static PyObject *take_reports(PyObject *self, PyObject *unused)
 static int add_kinds(struct run *run)
 {
 	for (uint32_t i = (uint32_t)PyList_Size(run->kinds); i < attar_run_sources(run->run); i++) {
-		PyObject *kind = kind_new(run->run, i);
+		PyObject *kind = kind_new(run->run, i, run->arrays_are_bytes);
 		int r = kind ? PyList_Append(run->kinds, kind) : -1;
 
 		Py_XDECREF(kind);
@@ -424,18 +457,18 @@ static PyObject *take_marks(PyObject *self, PyObject *unused)
 
 	for (size_t i = 0; list && i < run->marks.n; i++) {
 		const struct mark *mark = &run->marks.at[i];
-		PyObject *loss = mark->is_loss
+		PyObject *what = mark->is_loss
 					 ? Py_BuildValue("KKKi", (unsigned long long)mark->from,
 						   (unsigned long long)mark->to,
 						   (unsigned long long)mark->n, mark->cpu)
-					 : native_string(NULL);
-		PyObject *one = Py_BuildValue("nN", (Py_ssize_t)mark->row, loss);
+					 : native_string(mark->line);
+		PyObject *one = Py_BuildValue("nN", (Py_ssize_t)mark->row, what);
 
 		if (!one || PyList_SetItem(list, (Py_ssize_t)i, one) < 0)
 			Py_CLEAR(list);
 	}
 	if (list)
-		run->marks.n = 0;
+		forget_marks(&run->marks);
 	return list;
 }
 
@@ -473,6 +506,13 @@ static PyObject *run_stop(PyObject *self, PyObject *unused)
 	if (!run->run)
 		return native_raise_text(EBADF, "the run was closed");
 	attar_run_stop(run->run);
+	Py_RETURN_NONE;
+}
+
+/* Before the events are opened. */
+static PyObject *run_take_arrays_as_bytes(PyObject *self, PyObject *unused)
+{
+	((struct run *)self)->arrays_are_bytes = true;
 	Py_RETURN_NONE;
 }
 
@@ -538,7 +578,7 @@ static int describe_groups(const struct attar_option_group *group, PyObject *lis
 }
 
 /*
- * options(name): (heading, name, type, value, help, implied) of each; None: those of a run of
+ * options(name): (heading, name, type, value, help, implied) of each; None: the options of a run of
  * events.
  */
 PyObject *run_describe(PyObject *module, PyObject *args)
@@ -589,11 +629,13 @@ static PyMethodDef methods[] = {
 	METHOD("step", run_step, METH_VARARGS, "Waits for events and delivers them."),
 	METHOD("take_reports", take_reports, METH_NOARGS, "The reports of the last steps."),
 	METHOD("take_batch", take_batch, METH_NOARGS, "The events of the last steps."),
-	METHOD("take_marks", take_marks, METH_NOARGS, "Intervals and losses."),
+	METHOD("take_marks", take_marks, METH_NOARGS, "Intervals, losses and lines."),
 	METHOD("kinds", run_kinds, METH_NOARGS, "The kinds of the events."),
 	METHOD("report", run_report, METH_VARARGS, "Makes a report."),
 	METHOD("stop", run_stop, METH_NOARGS, "Ends the run."),
 	METHOD("request_report", run_request_report, METH_NOARGS, "Ends an interval."),
+	METHOD("take_arrays_as_bytes", run_take_arrays_as_bytes, METH_NOARGS,
+		"Arrays of numbers are bytes, not lists."),
 	METHOD("fd", run_fd, METH_NOARGS, "A descriptor that is readable when a step has work."),
 	METHOD("check", run_check, METH_NOARGS, "Fails if the run was closed or is in use."),
 	METHOD("close", run_close, METH_NOARGS, "Frees the run."), {NULL, NULL, 0, NULL}};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/escape.h"
 
+#include <ctype.h>
+
 /* 16 bytes at a time: GCC and clang compile vectors to the instructions of each architecture. */
 typedef int8_t bytes16 __attribute__((vector_size(16)));
 
@@ -18,14 +20,19 @@ static inline bytes16 load16(const char *text)
 	return bytes;
 }
 
-/* is_plain() for each of 16 bytes. */
-static inline bool are_plain(bytes16 bytes, char a, char b)
+/* Whether a byte is not 0. */
+static inline bool any(bytes16 bytes)
 {
 	uint64_t found[2];
 
-	bytes = (bytes < 0x20) | (bytes == 0x7f) | (bytes == (int8_t)a) | (bytes == (int8_t)b);
 	memcpy(found, &bytes, sizeof(found));
-	return !(found[0] | found[1]);
+	return found[0] | found[1];
+}
+
+/* is_plain() for each of 16 bytes. */
+static inline bool are_plain(bytes16 bytes, char a, char b)
+{
+	return !any((bytes < 0x20) | (bytes == 0x7f) | (bytes == (int8_t)a) | (bytes == (int8_t)b));
 }
 
 /* The length of the text before its first character that is not printable ASCII, or is a or b. */
@@ -191,6 +198,20 @@ void escape_file_text(struct buf *b, const char *text, size_t n)
 	escape_each(b, text, n, add_for_file);
 }
 
+/* Appends a character that is not ASCII; returns its bytes. */
+static size_t add_for_json(struct buf *b, const unsigned char *p, size_t n)
+{
+	size_t len = utf8_length(p, n);
+
+	if (!len || !is_control(p, len))
+		return add_valid(b, p, n);
+	if (len == 2)
+		buf_printf(b, "\\u%04x", (p[0] & 0x1f) << 6 | (p[1] & 0x3f));
+	else
+		buf_printf(b, "\\u%04x", (p[0] & 0xf) << 12 | (p[1] & 0x3f) << 6 | (p[2] & 0x3f));
+	return len;
+}
+
 void escape_json(struct buf *b, const char *text, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -204,7 +225,7 @@ void escape_json(struct buf *b, const char *text, size_t n)
 		else if (p[i] < 0x20 || p[i] == 0x7f)
 			buf_printf(b, "\\u%04x", p[i++]);
 		else
-			i += add_valid(b, p + i, n - i);
+			i += add_for_json(b, p + i, n - i);
 	}
 }
 
@@ -220,14 +241,25 @@ void escape_json_text(struct buf *b, const char *text)
 	escape_json_string(b, text, strlen(text));
 }
 
-/* A sign that starts a number does not start a formula. */
+/* A sign that starts a number, with or without a unit, does not start a formula. */
 static bool is_formula(const char *text, size_t n)
 {
+	static const char in_numbers[] = "0123456789. %_abcdefghijklmnopqrstuvwxyz"
+					 "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	bool is_sign = n && (text[0] == '+' || text[0] == '-');
 
 	if (!is_sign)
 		return n && (text[0] == '=' || text[0] == '@');
-	return n == 1 || text[1] < '0' || text[1] > '9';
+	if (n == 1 || text[1] < '0' || text[1] > '9')
+		return true;
+	for (size_t i = 2; i < n; i++) {
+		bool is_exponent = (text[i] == '+' || text[i] == '-') &&
+				   (text[i - 1] == 'e' || text[i - 1] == 'E');
+
+		if (!is_exponent && (!text[i] || !strchr(in_numbers, text[i])))
+			return true;
+	}
+	return false;
 }
 
 /* A field with a comma, a quote or characters that are escaped. */
@@ -259,17 +291,44 @@ static void escape_csv_special(struct buf *b, const char *text, size_t n)
 	b->failed |= field.failed;
 }
 
+static inline void csv_mark(bytes16 bytes, bytes16 *special, bytes16 *commas)
+{
+	*special |= (bytes < 0x20) | (bytes == 0x7f) | (bytes == '"');
+	*commas |= bytes == ',';
+}
+
+enum escape_csv_form escape_csv_form(const char *text, size_t n)
+{
+	bytes16 special = {0}, commas = {0};
+	char block[16];
+	size_t i = 0;
+
+	if (is_formula(text, n))
+		return ESCAPE_CSV_CHANGED;
+	for (; i + 16 <= n; i += 16)
+		csv_mark(load16(text + i), &special, &commas);
+	if (i < n && n - i < 16) {
+		memset(block, ' ', sizeof(block));
+		base_copy_short(block, text + i, n - i);
+		csv_mark(load16(block), &special, &commas);
+	}
+	return any(special)  ? ESCAPE_CSV_CHANGED
+	       : any(commas) ? ESCAPE_CSV_QUOTED
+			     : ESCAPE_CSV_PLAIN;
+}
+
 void escape_csv(struct buf *b, const char *text, size_t n)
 {
-	if (is_formula(text, n)) {
-		escape_csv_special(b, text, n);
-	} else if (plain_but(text, n, '"', ',') == n) {
+	switch (escape_csv_form(text, n)) {
+	case ESCAPE_CSV_PLAIN:
 		buf_add(b, text, n);
-	} else if (plain_but(text, n, '"', 0) == n) {
+		break;
+	case ESCAPE_CSV_QUOTED:
 		buf_char(b, '"');
 		buf_add(b, text, n);
 		buf_char(b, '"');
-	} else {
+		break;
+	case ESCAPE_CSV_CHANGED:
 		escape_csv_special(b, text, n);
 	}
 }
@@ -309,7 +368,12 @@ void escape_folded(struct buf *b, const char *text, size_t n)
 
 void escape_shell(struct buf *b, const char *text)
 {
-	if (*text && !strpbrk(text, "\"'$ \t\n{}()[]<>&|;*?#~!\\`")) {
+	size_t plain = 0;
+
+	while (isalnum((unsigned char)text[plain]) || (unsigned char)text[plain] >= 0x80 ||
+		(text[plain] && strchr("_-./:,=@%+^", text[plain])))
+		plain++;
+	if (plain && !text[plain]) {
 		buf_str(b, text);
 		return;
 	}

@@ -49,6 +49,10 @@ void escape_shell(struct buf *b, const char *text);
  */
 void escape_csv(struct buf *b, const char *text, size_t n);
 
+/* What escape_csv() does with a text. */
+enum escape_csv_form { ESCAPE_CSV_PLAIN, ESCAPE_CSV_QUOTED, ESCAPE_CSV_CHANGED };
+enum escape_csv_form escape_csv_form(const char *text, size_t n);
+
 /* HTML text and attribute values. */
 void escape_html(struct buf *b, const char *text, size_t n);
 

@@ -9,7 +9,7 @@ struct intern_block {
 	char bytes[];
 };
 
-static uint64_t hash(const char *text, size_t n)
+static uint32_t hash(const char *text, size_t n)
 {
 	uint64_t h = n, word;
 
@@ -19,39 +19,7 @@ static uint64_t hash(const char *text, size_t n)
 	}
 	word = 0;
 	memcpy(&word, text, n);
-	return base_hash64(h ^ word);
-}
-
-/* The slot that holds text, or the free one where it belongs. */
-static uint32_t *intern_find(const struct intern *t, const char *text, size_t n)
-{
-	size_t i = hash(text, n) & (t->size - 1);
-
-	while (t->slots[i]) {
-		const char *known = t->texts.at[t->slots[i]];
-
-		if (!strncmp(known, text, n) && !known[n])
-			break;
-		i = (i + 1) & (t->size - 1);
-	}
-	return &t->slots[i];
-}
-
-static int intern_grow(struct intern *t)
-{
-	uint32_t *old = t->slots;
-	size_t size = t->size ? t->size * 2 : 64;
-
-	t->slots = calloc(size, sizeof(*t->slots));
-	if (!t->slots) {
-		t->slots = old;
-		return base_oom();
-	}
-	free(old);
-	t->size = size;
-	for (uint32_t id = 1; id < t->texts.n; id++)
-		*intern_find(t, t->texts.at[id], strlen(t->texts.at[id])) = id;
-	return 0;
+	return (uint32_t)base_hash64(h ^ word);
 }
 
 static char *allocate(struct intern *t, size_t n)
@@ -72,23 +40,23 @@ static char *allocate(struct intern *t, size_t n)
 }
 
 /* Adds a string of n bytes without NUL that is not in the table. */
-static int intern_add(struct intern *t, const char *text, size_t n, uint32_t *slot)
+static int intern_add(struct intern *t, const char *text, size_t n, uint32_t its_hash)
 {
 	char *copy = t->texts.n <= UINT32_MAX ? allocate(t, n + 1) : NULL;
 
-	if (!copy || vec_push(&t->texts, copy) < 0)
+	if (!copy || vec_reserve(&t->texts, 1) < 0 ||
+		slots_add(&t->slots, its_hash, (uint32_t)t->texts.n) < 0)
 		return base_oom();
 	memcpy(copy, text, n);
 	copy[n] = '\0';
-	*slot = (uint32_t)t->texts.n - 1;
+	t->texts.at[t->texts.n++] = copy;
 	t->n++;
 	return 0;
 }
 
 static int intern(struct intern *t, const char *text, size_t n, uint32_t *ret_id)
 {
-	uint32_t *slot;
-	int r = 0;
+	uint32_t its_hash = hash(text, n);
 
 	if (!n) {
 		*ret_id = 0;
@@ -96,14 +64,15 @@ static int intern(struct intern *t, const char *text, size_t n, uint32_t *ret_id
 	}
 	if (!t->texts.n && vec_push(&t->texts, "") < 0)
 		return base_oom();
-	if (t->texts.n * 4 > t->size * 3 && intern_grow(t) < 0)
-		return base_oom();
-	slot = intern_find(t, text, n);
-	if (!*slot)
-		r = intern_add(t, text, n, slot);
-	if (r == 0)
-		*ret_id = *slot;
-	return r;
+	slots_each (&t->slots, its_hash, id)
+		if (!strncmp(t->texts.at[id], text, n) && !t->texts.at[id][n]) {
+			*ret_id = id;
+			return 0;
+		}
+	if (intern_add(t, text, n, its_hash) < 0)
+		return -ENOMEM;
+	*ret_id = (uint32_t)t->texts.n - 1;
+	return 0;
 }
 
 const char *intern_bytes(struct intern *t, const char *text, size_t n)
@@ -134,6 +103,6 @@ void intern_done(struct intern *t)
 		free(b);
 	}
 	vec_done(&t->texts);
-	free(t->slots);
+	slots_done(&t->slots);
 	*t = (struct intern){0};
 }

@@ -13,14 +13,14 @@
 #ifndef BASE_INTERN_H
 #define BASE_INTERN_H
 
+#include "base/slots.h"
 #include "base/vec.h"
 
 struct intern_block;
 
 struct intern {
 	VEC(const char *) texts; /* by number; [0] is "" */
-	uint32_t *slots;         /* hash table of numbers; 0: free */
-	size_t size;             /* slots: a power of two, or 0 */
+	struct slots slots;
 	size_t n;                /* distinct strings, without "" */
 	struct intern_block *blocks;
 	size_t bytes; /* allocated in blocks, for limits */

@@ -82,7 +82,7 @@ static int unknown(const struct options *options, const char *name)
 	if (s.best)
 		return attar_fail(-ENOENT, "no such option --%s" ATTAR_FIX "did you mean --%s?",
 			CLIP(name), s.best);
-	return attar_fail(-ENOENT, "no such option --%s" ATTAR_FIX "'attar %s -h' lists them",
+	return attar_fail(-ENOENT, "no such option --%s" ATTAR_FIX "'attar %s -h all' lists them",
 		CLIP(name), options->name);
 }
 
@@ -329,7 +329,7 @@ static int set_letters(struct options *options, const char *word, const char *ne
 				CLIP(p), options->operand, CLIP(p));
 		if (!o)
 			return attar_fail(-ENOENT,
-				"no such option -%c" ATTAR_FIX "'attar %s -h' lists them", *p,
+				"no such option -%c" ATTAR_FIX "'attar %s -h all' lists them", *p,
 				options->name);
 		if (takes_value(o)) {
 			const char letter[] = {'-', *p, '\0'};

@@ -40,8 +40,20 @@ static bool is_trusted_file(const struct stat *dir, const struct stat *file)
 /* A file of another user in a directory of a third one: see the rules in the header. */
 static bool is_of_third_user(const struct stat *dir, const struct stat *file)
 {
-	return geteuid() == 0 && S_ISREG(file->st_mode) && file->st_uid != 0 &&
-	       file->st_uid != dir->st_uid;
+	return file->st_uid != 0 && file->st_uid != dir->st_uid;
+}
+
+/* A file of root to which another user may have given a name in this directory. */
+static bool may_be_linked(const struct stat *dir, const struct stat *file)
+{
+	return file->st_uid == 0 && file->st_nlink > 1 &&
+	       (dir->st_uid != 0 || dir->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+bool place_is_kept(const struct place *p, const struct stat *file)
+{
+	return geteuid() != 0 || p->is_own_file || !S_ISREG(file->st_mode) ||
+	       (!is_of_third_user(&p->st, file) && !may_be_linked(&p->st, file));
 }
 
 /* ---- finding ---- */
@@ -231,7 +243,7 @@ static int open_existing(const struct place *p, int flags)
 	if (S_ISLNK(st.st_mode)) /* since it was found */
 		return -ELOOP;
 	if (!is_trusted_file(&p->st, &st) ||
-		((flags & O_ACCMODE) != O_RDONLY && is_of_third_user(&p->st, &st)))
+		((flags & O_ACCMODE) != O_RDONLY && !place_is_kept(p, &st)))
 		return -EPERM;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	opened = TEMP_FAILURE_RETRY(open(link, flags));
@@ -280,7 +292,7 @@ static int replace(const struct place *p, int flags, mode_t mode)
 	struct stat st;
 	int r = place_stat(p, &st);
 
-	if (r < 0 || p->is_own_file || !is_of_third_user(&p->st, &st))
+	if (r < 0 || place_is_kept(p, &st))
 		return -EPERM;
 	if (unlinkat(p->dir, p->name, 0) < 0)
 		return -errno;

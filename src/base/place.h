@@ -12,7 +12,8 @@
  * name nor directories on the way, and a file of another user is not opened in a directory where
  * everybody can create files. These are the rules of the sysctls fs.protected_symlinks,
  * protected_regular and protected_fifos, whatever their values. Root writes to no regular file of
- * another user at all, who could read it, unless that user owns the directory.
+ * another user at all, who could read it, unless that user owns the directory; and to no file of
+ * root with several names in a directory that others can change, who may have made the link.
  */
 #ifndef BASE_PLACE_H
 #define BASE_PLACE_H
@@ -42,6 +43,9 @@ void place_done(struct place *place);
  */
 int place_stat(const struct place *place, struct stat *ret_st);
 
+/* Whether such rules allow root to write to this file. */
+bool place_is_kept(const struct place *place, const struct stat *file);
+
 /*
  * Opens what is there or, with O_CREAT, a new file of this mode; with O_EXCL, only a new one.
  * O_TRUNC is not allowed. Returns a descriptor with O_CLOEXEC, -EPERM as above, or another negative
@@ -53,8 +57,7 @@ int place_open(const struct place *place, int flags, mode_t mode);
 int place_open_path(const char *path, int flags, mode_t mode);
 
 /*
- * The same for a result, but a file that is refused because it belongs to another user in a
- * directory of a third one is replaced by a new one.
+ * The same for a result, but a file that may not be kept is replaced by a new one.
  */
 int place_open_result(const char *path, int flags, mode_t mode);
 

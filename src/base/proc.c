@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,23 +82,57 @@ int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx)
 enum { LINE_BYTES = 4096, KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */ };
 
 /* Reads at most max bytes by one system call, in which the kernel gives a whole line. */
-static ssize_t read_once(const char *path, char *text, size_t max)
+static ssize_t read_once_at(int dir, const char *path, char *text, size_t max)
 {
-	int fd _cleanup_close_ = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC));
+	int fd _cleanup_close_ = TEMP_FAILURE_RETRY(openat(dir, path, O_RDONLY | O_CLOEXEC));
 	ssize_t n = fd < 0 ? -1 : TEMP_FAILURE_RETRY(read(fd, text, max));
 
 	return n < 0 ? -errno : n;
 }
 
-int proc_read_line(const char *path, struct buf *b)
+static ssize_t read_once(const char *path, char *text, size_t max)
+{
+	return read_once_at(AT_FDCWD, path, text, max);
+}
+
+static int read_line_at(int dir, const char *path, struct buf *b)
 {
 	char text[LINE_BYTES];
-	ssize_t n = read_once(path, text, sizeof(text));
+	ssize_t n = read_once_at(dir, path, text, sizeof(text));
 
 	if (n < 0)
 		return (int)n;
 	buf_add(b, text, (size_t)n);
 	return buf_failed(b) ? base_oom() : 0;
+}
+
+int proc_read_line(const char *path, struct buf *b)
+{
+	return read_line_at(AT_FDCWD, path, b);
+}
+
+int proc_tasks_read_line(
+	struct proc_tasks *tasks, pid_t pid, pid_t tid, const char *name, struct buf *b)
+{
+	char path[64];
+
+	if (tasks->pid != pid) {
+		proc_tasks_close(tasks);
+		snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+		tasks->fd = TEMP_FAILURE_RETRY(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
+		if (tasks->fd < 0)
+			return -errno;
+		tasks->pid = pid;
+	}
+	snprintf(path, sizeof(path), "%d/%s", (int)tid, name);
+	return read_line_at(tasks->fd, path, b);
+}
+
+void proc_tasks_close(struct proc_tasks *tasks)
+{
+	if (tasks->pid)
+		close(tasks->fd);
+	*tasks = (struct proc_tasks){0};
 }
 
 enum { STAT_BYTES = 512, STATUS_BYTES = 1 << 16 };
@@ -137,6 +172,19 @@ char proc_state(pid_t pid)
 	const char *fields = read_stat(pid, text);
 
 	return fields ? *fields : 0;
+}
+
+bool proc_read_sched(pid_t pid, pid_t tid, struct proc_sched *ret_sched)
+{
+	char path[64], text[STAT_BYTES];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+	n = read_once(path, text, STAT_BYTES - 1);
+	text[n > 0 ? n : 0] = '\0';
+	return sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &ret_sched->ran, &ret_sched->delay,
+		       &ret_sched->turns) == 3 &&
+	       ret_sched->turns;
 }
 
 pid_t proc_parent(pid_t pid)
@@ -236,4 +284,19 @@ const char *proc_access_fix(void)
 	return geteuid() ? "run as root, or as the user of the process"
 			 : "run with CAP_SYS_PTRACE, outside containers and security modules "
 			   "that restrict root";
+}
+
+/* "NSpid:\t1234\t12": the last number is the one in the innermost namespace. */
+pid_t proc_number_inside(pid_t tid)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	const char *line, *last = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	if (proc_read_line(path, &text) == 0 && (line = strstr(buf_text(&text), "\nNSpid:")))
+		for (line += strlen("\nNSpid:"); *line && *line != '\n'; line++)
+			if (*line == '\t')
+				last = line + 1;
+	return last ? atoi(last) : 0;
 }

@@ -26,6 +26,20 @@ int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx);
  */
 int proc_read_line(const char *path, struct buf *b);
 
+/*
+ * The directory of the threads of a process, kept open: the kernel finds their files there in less
+ * time than by their paths. {0} before its first use.
+ */
+struct proc_tasks {
+	pid_t pid; /* 0: none is open */
+	int fd;
+};
+
+/* proc_read_line() of NAME of a thread of the process. */
+int proc_tasks_read_line(
+	struct proc_tasks *tasks, pid_t pid, pid_t tid, const char *name, struct buf *b);
+void proc_tasks_close(struct proc_tasks *tasks);
+
 /* The state letter of a process in /proc/PID/stat, as 'S'; 0: it does not exist. */
 char proc_state(pid_t pid);
 
@@ -34,6 +48,14 @@ char proc_state(pid_t pid);
  * time for each of them.
  */
 char proc_thread_state(pid_t tid);
+
+/* What the scheduler counts of a thread: ns on a CPU and in the run queue, and turns on a CPU. */
+struct proc_sched {
+	uint64_t ran, delay, turns;
+};
+
+/* From /proc/TID/schedstat. False: the thread has ended, or the kernel counts nothing. */
+bool proc_read_sched(pid_t pid, pid_t tid, struct proc_sched *ret_sched);
 
 /* The parent of a process; 0: it does not exist, or has none in this PID namespace. */
 pid_t proc_parent(pid_t pid);
@@ -58,7 +80,7 @@ pid_t proc_running_thread(pid_t pid);
 
 /*
  * The thread in whose directory of /proc the mappings, memory and files of the process can be read,
- * which those of an exited main thread no longer have: proc_running_thread(), or else pid.
+ * which is no longer possible by an exited main thread: proc_running_thread(), or else pid.
  */
 pid_t proc_with_memory(pid_t pid);
 
@@ -70,6 +92,9 @@ bool proc_is_kernel_thread(pid_t tid);
  * tasks, as in fields of tracepoints (common_pid, prev_pid), are not the TIDs of its tasks.
  */
 bool proc_has_first_pids(void);
+
+/* The number of a thread in its own PID namespace; 0: unknown. */
+pid_t proc_number_inside(pid_t tid);
 
 /* What to do if another process may not be read or traced; a static string. */
 const char *proc_access_fix(void);

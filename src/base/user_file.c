@@ -118,12 +118,15 @@ int user_file_read_secret(const char *path, size_t max, struct buf *b)
 	return file_read_fd(fd, path, max, b);
 }
 
-/* Members of the caller's group are not trusted by root, but with other users' own groups. */
+/*
+ * Members of the caller's group are not trusted by root, but with other users' own groups. A pipe
+ * of the shell, <(...), belongs to the caller.
+ */
 static bool is_changed_by_others(const struct stat *st)
 {
 	unsigned others = geteuid() ? S_IWOTH : S_IWGRP | S_IWOTH;
 
-	return S_ISREG(st->st_mode) &&
+	return (S_ISREG(st->st_mode) || S_ISFIFO(st->st_mode)) &&
 	       ((st->st_uid && st->st_uid != geteuid()) || st->st_mode & others);
 }
 
@@ -140,5 +143,6 @@ int user_file_read_config(const char *path, size_t max, struct buf *b)
 			"chown %u %s and chmod go-w %s",
 			CLIP(path), st.st_uid, st.st_mode & 0777, geteuid(), CLIP(path),
 			CLIP(path));
+	(void)fcntl(fd, F_SETFL, 0); /* a pipe of the shell may be empty yet */
 	return file_read_fd(fd, path, max, b);
 }

@@ -78,7 +78,7 @@ static bool become(const struct whole_file *f, int fd, const struct stat *former
 
 	if (fstat(fd, &st) < 0)
 		return false;
-	if (!is_of_directory(&f->place, former))
+	if (!is_of_directory(&f->place, former) || !place_is_kept(&f->place, former))
 		return geteuid() == 0;
 	if ((st.st_uid != former->st_uid || st.st_gid != former->st_gid) &&
 		TEMP_FAILURE_RETRY(fchown(fd, former->st_uid, former->st_gid)) < 0)
@@ -109,7 +109,7 @@ static bool is_in_place(const struct place *place, const struct stat *st, bool i
 {
 	if (!S_ISREG(st->st_mode) || place->is_own_file)
 		return true;
-	if (is_atomic || (geteuid() == 0 && !is_of_directory(place, st)))
+	if (is_atomic || !place_is_kept(place, st))
 		return false;
 	return st->st_nlink > 1 || !is_writable(place);
 }

@@ -94,6 +94,10 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 		}
 		if (!strcmp(arg, "-h") || !strcmp(arg, "--help")) {
 			args.help = true;
+			if (argv[i + 1] && !strcmp(argv[i + 1], "all")) {
+				args.help_all = true;
+				i++;
+			}
 			continue;
 		}
 		if (!strcmp(arg, "-V") || !strcmp(arg, "--version")) {

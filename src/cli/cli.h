@@ -5,7 +5,7 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
-#include "attar/attar.h"
+#include "attar/attar-run.h"
 #include "attar/builtin.h"
 #include "base/buf.h"
 
@@ -45,7 +45,7 @@ int print_end(void);
 
 struct args {
 	char *const *command; /* the arguments after "--"; NULL: none */
-	bool help;
+	bool help, help_all; /* -h; -h all */
 	bool version;
 	/* The values of --event, if "help" follows them. To be freed. NULL: no help requested. */
 	char *events;
@@ -79,12 +79,22 @@ char *args_join(int argc, char **argv);
 
 struct command;
 
+/* What `attar` alone prints: eight questions, each with a command. */
+void help_beginnings(struct buf *b);
 void help_overview(struct buf *b);
 /* All profilers, grouped by question. */
 void help_profilers(struct buf *b);
+/* Calls fn for each group of profilers, in the order of help. */
+void help_each_group(struct buf *b, void (*fn)(struct buf *b, const char *group));
+/* The question that the profilers of a group answer; NULL: the group has none. */
+const char *help_question(const char *group);
 /* How help names the words without a dash that the profiler takes; "": none. */
 const char *help_operand(const struct attar_profiler *profiler);
+/* All options by group, then the examples. */
 void help_profiler(
+	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
+/* The same in at most 40 lines: examples, the profiler's own options, the usual common ones. */
+void help_brief(
 	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
 void help_command(struct buf *b, const struct command *command);
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
@@ -94,6 +104,15 @@ void help_command_page(struct buf *b, const struct command *command);
 void help_man_command(struct buf *b, const struct command *command);
 /* The text of docs/profilers/<name>.md, or of a command, docs/<name>.md (static); NULL: none. */
 const char *help_page(const char *name);
+
+/* ---- help_json.c: the same for programs, as one JSON object ---- */
+
+/* Names, summaries and examples of all profilers and commands. */
+void help_json(struct buf *b);
+/* All of one, with its options and page. */
+void help_json_profiler(
+	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
+void help_json_command(struct buf *b, const struct command *command);
 
 /* ---- event_help.c ---- */
 
@@ -130,8 +149,8 @@ const char *console_error(int error);
 int command_profiler(int argc, char **argv);
 
 /*
- * The command line of attar fleet for that of a profiler with several --pull: argc + 1 words. NULL
- * if it has none of them. The caller frees it.
+ * The command line of attar fleet for the command line of a profiler with several --pull: argc + 1
+ * words. NULL if it has none of them. The caller frees it.
  */
 char **fleet_words(int argc, char **argv);
 

@@ -70,9 +70,11 @@ static int take_word(struct reader *r, char *word, const char *next)
 	}
 	if (is_operand(r, word))
 		return take_operand(r, word);
-	if (is_help(word))
+	if (is_help(word)) {
 		r->help = true;
-	else if (!strcmp(word, "-V") || !strcmp(word, "--version"))
+		return next && !strcmp(next, "all") ? 2 : 1; /* as for profilers */
+	}
+	if (!strcmp(word, "-V") || !strcmp(word, "--version"))
 		r->version = true;
 	else
 		return options_set_word(&r->options, word, next);
@@ -135,7 +137,7 @@ int command_run(const struct command *c, int argc, char **argv)
 
 /* ---- unknown names ---- */
 
-/* Commands of perf and bcc whose names are not similar to names of attar. */
+/* Commands that users know, whose names are not similar to names of attar. */
 static const struct {
 	const char *name, *ours;
 } elsewhere[] = {
@@ -150,6 +152,56 @@ static const struct {
 	{"funccount", "attar stat -e kprobe:FUNCTION"},
 	{"funclatency", "attar multi-trace -e kprobe:FUNCTION -e kretprobe:FUNCTION"},
 	{"argdist", "attar num-dist"},
+	/* of bcc and bpftrace */
+	{"cachetop", "attar cachestat"},
+	{"dbslower", "attar pgslow"},
+	{"ext4slower", "attar fileslower"},
+	{"filetop", "attar fileslower"},
+	{"gethostlatency", "attar dnslat"},
+	{"killsnoop", "attar signals"},
+	{"offcputime", "attar offcpu"},
+	{"runqslower", "attar rundelay --than 10ms"},
+	{"syncsnoop", "attar fsyncslow"},
+	{"tcpaccept", "attar tcplife"},
+	{"tcptracer", "attar tcplife"},
+	{"threadsnoop", "attar forks"},
+	{"wakeuptime", "attar offcpu"},
+	{"xfsslower", "attar fileslower"},
+	/* of the system */
+	{"atop", "attar overview"},
+	{"dig", "attar dnslat"},
+	{"dns", "attar dnslat"},
+	{"dstat", "attar overview"},
+	{"flamegraph", "attar profile -g -o FILE.html"},
+	{"free", "attar page-faults"},
+	{"gdb", "attar stack -p PID"},
+	{"heaptrack", "attar memleak"},
+	{"htop", "attar oncpu -i 1s"},
+	{"iftop", "attar tcptop"},
+	{"iostat", "attar biolatency -D -i 1s"},
+	{"iotop", "attar bitesize"},
+	{"jstack", "attar stack -p PID"},
+	{"leak", "attar memleak"},
+	{"lockstat", "attar locks"},
+	{"lsof", "attar fds"},
+	{"ltrace", "attar trace -e uprobe:FUNCTION -p PID"},
+	{"mpstat", "attar cpu-util -i 1s"},
+	{"nethogs", "attar tcptop"},
+	{"netstat", "attar tcptop"},
+	{"pidstat", "attar task-state -i 1s"},
+	{"postgres", "attar pgslow"},
+	{"ps", "attar oncpu -i 1s"},
+	{"pstack", "attar stack -p PID"},
+	{"sar", "attar overview"},
+	{"ss", "attar tcptop"},
+	{"strace", "attar trace -e 'syscalls:*' -p PID"},
+	{"tcpdump", "attar tcplife"},
+	{"time", "attar stat -- COMMAND"},
+	{"top10", "attar overview"},
+	{"uptime", "attar overview"},
+	{"valgrind", "attar memleak"},
+	{"vmstat", "attar cpu-util -i 1s"},
+	{"why", "attar overview"},
 };
 
 static const char *find_elsewhere(const char *name)

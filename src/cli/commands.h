@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The commands that are not profilers. Each has a descriptor in its file; help, manual pages and
- * completion scripts are generated from it, and command_run() parses its options as those of
+ * completion scripts are generated from it, and command_run() parses its options as the options of
  * profilers.
  */
 #ifndef CLI_COMMANDS_H

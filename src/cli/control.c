@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "attar/builtin.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
@@ -31,7 +32,7 @@ static void mark(struct attar_run *run)
 {
 	control.line[control.n] = '\0';
 	control.n = 0;
-	if (attar_run_mark(run, control.line) < 0)
+	if (run_mark(run, control.line) < 0)
 		attar_error_clear();
 }
 

@@ -8,7 +8,7 @@
 
 /*
  * Whether lines on standard input are markers. It must be a pipe or socket that no other process
- * reads: a terminal, a file (that of a loop in a script) and /dev/null are not read.
+ * reads: a terminal, a file (the input of a loop in a script) and /dev/null are not read.
  */
 void control_begin(bool reads_stdin);
 

@@ -6,6 +6,7 @@
 #include "cli/pages.h"
 
 enum { OPTION_COLUMN = 34, WIDTH = 100 };
+enum { BRIEF_EXAMPLES = 4, BRIEF_OPTIONS = 15, BRIEF_LEAST = 12 /* columns of a text */ };
 
 const char *help_page(const char *name)
 {
@@ -34,7 +35,7 @@ static const struct {
 	{"Events", "which events happen, one by one, by key, or in pairs?"},
 };
 
-static const char *question(const char *group)
+const char *help_question(const char *group)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
 		if (!strcmp(groups[i].group, group))
@@ -44,7 +45,7 @@ static const char *question(const char *group)
 
 static void add_group(struct buf *b, const char *group)
 {
-	const char *asked = question(group);
+	const char *asked = help_question(group);
 
 	buf_printf(b, "\n%s%s%s\n", group, asked ? ": " : "", asked ? asked : "");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
@@ -68,15 +69,20 @@ static bool has_profilers(const char *group)
 	return false;
 }
 
+void help_each_group(struct buf *b, void (*fn)(struct buf *b, const char *group))
+{
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		if (has_profilers(groups[i].group))
+			fn(b, groups[i].group);
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		if (!help_question((*p)->group) && !is_group_listed(p))
+			fn(b, (*p)->group);
+}
+
 void help_profilers(struct buf *b)
 {
 	buf_str(b, "Profilers\n");
-	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
-		if (has_profilers(groups[i].group))
-			add_group(b, groups[i].group);
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		if (!question((*p)->group) && !is_group_listed(p))
-			add_group(b, (*p)->group);
+	help_each_group(b, add_group);
 }
 
 void help_overview(struct buf *b)
@@ -88,12 +94,13 @@ void help_overview(struct buf *b)
 	buf_str(b, "\nOther commands\n");
 	for (const struct command *const *c = commands; *c; c++)
 		buf_printf(b, "  %-14s %s\n", (*c)->name, (*c)->summary);
-	buf_str(b, "\n'attar NAME -h' lists the options of a profiler or command."
-		   " Results go to stdout, messages to stderr.\n"
-		   "Exit status: 0 success, 1 failure, 2 usage error, 3 permission denied,"
-		   " 4 not supported;\n"
-		   "if attar runs a command and succeeds, the exit status of the command,"
-		   " or 128 + n\nif signal n ended the run before it.\n");
+	buf_str(b,
+		"\n'attar NAME -h' shows the usual options of a profiler or command, 'attar NAME "
+		"-h all' all options.\nResults go to stdout, messages to stderr.\n"
+		"Exit status: 0 success, 1 failure, 2 usage error, 3 permission denied,"
+		" 4 not supported;\n"
+		"if attar runs a command and succeeds, the exit status of the command,"
+		" or 128 + n\nif signal n ended the run before it.\n");
 }
 
 /* "-F, --freq HZ"; "    --[no-]user-callchain". */
@@ -106,6 +113,30 @@ static void option_name(struct buf *b, const struct attar_option *o)
 	buf_printf(b, "--%s%s", o->type == ATTAR_OPTION_SWITCH ? "[no-]" : "", o->name);
 	if (o->value)
 		buf_printf(b, o->implied ? "[=%s]" : " %s", o->value);
+}
+
+/* What `attar` prints without arguments: where to begin. */
+static const struct {
+	const char *question, *command;
+} beginnings[] = {
+	{"It is slow: where do I look first?", "overview -p PID"},
+	{"Where is CPU time spent?", "profile -g -d 10s -o cpu.html"},
+	{"What do threads wait for?", "wall -p PID -o wall.html"},
+	{"Are the disks slow, and for which programs?", "biosnoop --than 10ms"},
+	{"Which TCP connections exist, and how long do they last?", "tcplife"},
+	{"Which code takes new memory?", "page-faults -g -p PID"},
+	{"How often does it happen, and how efficient is the code?", "stat -- COMMAND"},
+	{"What do my own programs do?", "trace -e user_events:NAME"},
+};
+
+void help_beginnings(struct buf *b)
+{
+	buf_str(b, "attar - performance monitoring for Linux\n\n"
+		   "Usage: attar PROFILER [OPTIONS] [-- COMMAND ARGS...]\n\n");
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++)
+		buf_printf(b, "  %-57s attar %s\n", beginnings[i].question, beginnings[i].command);
+	buf_str(b, "\n'attar -h' lists all profilers and commands, 'attar NAME -h' the options of "
+		   "one,\nand 'attar doctor' says what this system lacks.\n");
 }
 
 /* Wraps text to lines from column `indent` to WIDTH. */
@@ -161,21 +192,62 @@ static const char *preset_value(const struct attar_profiler *profiler, const str
 }
 
 /* The help of an option, with the profiler's own default. */
-static void option_line(
+static void option_text(
 	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
 {
-	struct buf text _cleanup_(buf_done) = {0};
 	const char *value = preset_value(profiler, o), *standard = strstr(o->help, "(default ");
-	size_t before = b->len;
 
+	if (value && standard)
+		buf_printf(b, "%.*s(default %s%s", (int)(standard - o->help), o->help, value,
+			standard + strcspn(standard, ")"));
+	else
+		buf_str(b, o->help);
+}
+
+/* How well a text can end after i characters: 0 not at all. */
+static int option_clause_rank(const char *text, size_t i)
+{
+	static const char *const ends[] = {", ", ": ", " (", "; "};
+
+	for (int rank = ARRAY_SIZE(ends); rank && i >= BRIEF_LEAST; rank--)
+		if (!strncmp(text + i, ends[rank - 1], 2))
+			return rank;
+	return 0;
+}
+
+/* The best end of a clause that fits in a line, outside of parentheses; 0: there is none. */
+static size_t option_clause(const char *text)
+{
+	int depth = 0, best = 1;
+	size_t end = 0;
+
+	for (size_t i = 0; text[i] && i <= WIDTH - OPTION_COLUMN; i++) {
+		int rank = depth ? 0 : option_clause_rank(text, i);
+
+		if (rank >= best) {
+			best = rank;
+			end = i;
+		}
+		depth += (text[i] == '(') - (text[i] == ')');
+	}
+	return end;
+}
+
+static void option_line(struct buf *b, const struct attar_profiler *profiler,
+	const struct attar_option *o, bool is_brief)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	size_t before = b->len, clause = 0;
+
+	option_text(&text, profiler, o);
+	if (is_brief && !buf_failed(&text) && text.len > WIDTH - OPTION_COLUMN)
+		clause = option_clause(text.data);
+	if (clause) {
+		text.data[clause] = '\0';
+		text.len = clause;
+	}
 	buf_str(b, "  ");
 	option_name(b, o);
-	if (!value || !standard) {
-		help_column(b, b->len - before, o->help);
-		return;
-	}
-	buf_printf(&text, "%.*s(default %s%s", (int)(standard - o->help), o->help, value,
-		standard + strcspn(standard, ")"));
 	help_column(b, b->len - before, buf_text(&text));
 	b->failed |= buf_failed(&text);
 }
@@ -185,16 +257,21 @@ static void option_lines(
 {
 	for (const struct attar_option *o = options; o && o->name; o++)
 		if (o->help)
-			option_line(b, profiler, o);
+			option_line(b, profiler, o, false);
+}
+
+static void help_examples(struct buf *b, const struct attar_example *e)
+{
+	if (e)
+		buf_str(b, "\nExamples\n");
+	for (; e && e->command; e++)
+		buf_printf(b, "  attar %s\n      %s\n", e->command, e->what);
 }
 
 static void help_end(struct buf *b, const struct attar_example *e)
 {
 	buf_str(b, "  -h, --help                      show this help\n");
-	if (e)
-		buf_str(b, "\nExamples\n");
-	for (; e && e->command; e++)
-		buf_printf(b, "  attar %s\n      %s\n", e->command, e->what);
+	help_examples(b, e);
 }
 
 const char *help_operand(const struct attar_profiler *profiler)
@@ -205,20 +282,94 @@ const char *help_operand(const struct attar_profiler *profiler)
 	return "";
 }
 
-void help_profiler(
-	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
+static void help_usage(struct buf *b, const struct attar_profiler *profiler)
 {
 	const char *operand = help_operand(profiler);
 
 	buf_printf(b, "attar %s - %s\n\nUsage: attar %s [OPTIONS]%s%s%s [-- COMMAND ARGS...]\n",
 		profiler->name, profiler->summary, profiler->name, *operand ? " [" : "", operand,
 		*operand ? "]" : "");
+}
+
+void help_profiler(
+	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
+{
+	help_usage(b, profiler);
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
 		buf_printf(b, "\n%s\n", g->title);
 		option_lines(b, profiler, g->options);
 	}
 	help_end(b, profiler->examples);
 	buf_printf(b, "\n'attar help %s' explains how to read the results.\n", profiler->name);
+}
+
+/* ---- the help that fits on a screen ---- */
+
+/* The options that most users need, of those that all or many profilers have. */
+static const char *const usual_options[] = {
+	"freq", "event", "pids", "tids", "cpus", "interval", "duration", "output", "rows", "input"};
+
+static bool option_is_usual(const struct attar_option *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(usual_options); i++)
+		if (!strcmp(usual_options[i], o->name))
+			return true;
+	return false;
+}
+
+static void brief_example(struct buf *b, const struct attar_example *e)
+{
+	size_t before = b->len;
+
+	buf_printf(b, "  attar %s", e->command);
+	help_column(b, b->len - before, e->what);
+}
+
+/* The profiler's own options. Options that do not fit are only named. */
+static void brief_own(
+	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *options)
+{
+	struct buf more _cleanup_(buf_done) = {0};
+	int n = 0;
+
+	for (const struct attar_option *o = options; o->name; o++)
+		if (o->help && n++ < BRIEF_OPTIONS)
+			option_line(b, profiler, o, true);
+		else if (o->help)
+			buf_printf(&more, "%s--%s", more.len ? ", " : "", o->name);
+	if (more.len) {
+		buf_str(b, "  and ");
+		help_fill(b, buf_text(&more), 6);
+	}
+	b->failed |= buf_failed(&more);
+}
+
+static void brief_usual(
+	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *options)
+{
+	for (const struct attar_option *o = options; o->name; o++)
+		if (o->help && option_is_usual(o))
+			option_line(b, profiler, o, true);
+}
+
+void help_brief(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
+{
+	const struct attar_example *e = profiler->examples;
+
+	help_usage(b, profiler);
+	if (e && e->command)
+		buf_str(b, "\nExamples\n");
+	for (int n = 0; e && e->command && n < BRIEF_EXAMPLES; e++, n++)
+		brief_example(b, e);
+	buf_str(b, "\nOptions\n");
+	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++)
+		if (!strcmp(g->title, "Options"))
+			brief_own(b, profiler, g->options);
+		else
+			brief_usual(b, profiler, g->options);
+	buf_printf(b,
+		"\n'attar %s -h all' lists all options, 'attar help %s' explains the results.\n",
+		profiler->name, profiler->name);
 }
 
 void help_command(struct buf *b, const struct command *command)

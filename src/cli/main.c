@@ -17,53 +17,86 @@ static int overview(void)
 	return print_buf(&b);
 }
 
+static int beginnings(void)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	help_beginnings(&b);
+	return print_buf(&b);
+}
+
 struct help {
-	bool man;
+	bool man, json;
 };
+
+static void help_of_all(struct buf *b, const struct help *h)
+{
+	if (h->man)
+		help_man_overview(b);
+	else if (h->json)
+		help_json(b);
+	else
+		help_overview(b);
+}
+
+static void help_of_command(struct buf *b, const struct help *h, const struct command *command)
+{
+	if (h->man)
+		help_man_command(b, command);
+	else if (h->json)
+		help_json_command(b, command);
+	else
+		help_command_page(b, command);
+}
+
+static void help_of_profiler(struct buf *b, const struct help *h, const struct attar_run *run)
+{
+	const struct attar_profiler *profiler = attar_run_profiler(run);
+	const char *page = help_page(profiler->name);
+
+	if (h->man) {
+		help_man(b, run, profiler);
+	} else if (h->json) {
+		help_json_profiler(b, run, profiler);
+	} else {
+		if (page)
+			buf_printf(b, "%s\n", page);
+		help_profiler(b, run, profiler);
+	}
+}
 
 /* attar help PROFILER prints the complete manual as text; with --man, in roff for man(1). */
 static int help_run(void *state, const struct command_words *words)
 {
-	const char *name = words->operands[0], *page;
-	bool man = ((const struct help *)state)->man;
+	const char *name = words->operands[0];
+	const struct help *h = state;
 	struct buf b _cleanup_(buf_done) = {0};
 	struct output_options output;
 	struct attar_run *run;
 	int r;
 
-	if (!name && man) {
-		help_man_overview(&b);
-		return print_buf(&b);
+	if (!name) {
+		help_of_all(&b, h);
+	} else if (command_find(name)) {
+		help_of_command(&b, h, command_find(name));
+	} else {
+		r = output_options_run_new(name, &output, &run);
+		if (r < 0)
+			return r == -ENOENT ? command_unknown(name) : report_error(STATUS_FAILED);
+		help_of_profiler(&b, h, run);
+		attar_run_free(run);
 	}
-	if (!name)
-		return overview();
-	if (command_find(name)) {
-		if (man)
-			help_man_command(&b, command_find(name));
-		else
-			help_command_page(&b, command_find(name));
-		return print_buf(&b);
-	}
-	r = output_options_run_new(name, &output, &run);
-	if (r < 0)
-		return r == -ENOENT ? command_unknown(name) : report_error(STATUS_FAILED);
-	page = help_page(name);
-	if (man)
-		help_man(&b, run, attar_profiler_find(name));
-	else {
-		if (page)
-			buf_printf(&b, "%s\n", page);
-		help_profiler(&b, run, attar_profiler_find(name));
-	}
-	attar_run_free(run);
 	return print_buf(&b);
 }
 
-static const struct attar_option help_options[] = {
-	ATTAR_FLAG(struct help, man, 0, "man", NULL), {0}};
+static const struct attar_option help_options[] = {ATTAR_FLAG(struct help, man, 0, "man", NULL),
+	ATTAR_FLAG(struct help, json, 0, "json",
+		"print a JSON object for programs: all names, or the options and page of NAME"),
+	{0}};
 
 static const struct attar_example help_examples[] = {
 	{"help profile", "how to read the results of a profiler, and its options"},
+	{"help --json", "names, summaries and examples of all profilers and commands, in JSON"},
 	{0},
 };
 
@@ -163,7 +196,7 @@ int main(int argc, char **argv)
 	console_init();
 	signals_init();
 	if (argc < 2) {
-		overview();
+		beginnings();
 		return STATUS_USAGE;
 	}
 	if (is_one_of(argv[1], "-h", "--help"))

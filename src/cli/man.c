@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Manual pages in roff (man(7)), generated from the descriptor of a profiler and its Markdown page.
- * Supported Markdown: "## " headings, paragraphs, "- " items, indented or fenced code, `code`,
- * **bold**, *emphasis* and [links](FILE).
+ * Supported Markdown: "## " and "### " headings, paragraphs, "- " items, indented or fenced code,
+ * `code`, **bold**, *emphasis* and [links](FILE).
  */
 #include "base/base.h"
 #include "cli/cli.h"
@@ -233,6 +233,9 @@ static void paragraph_line(struct buf *b, const char *line, size_t n)
 		return; /* the title is in NAME already */
 	if (!strncmp(line, "## ", 3)) {
 		heading(b, line + 3, n - 3);
+	} else if (!strncmp(line, "### ", 4)) {
+		buf_str(b, ".SS ");
+		roff_line(b, line + 4, n - 4);
 	} else if (!strncmp(line, "- ", 2)) {
 		buf_str(b, ".IP \\(bu 2\n");
 		roff_line(b, line + 2, n - 2);
@@ -292,7 +295,8 @@ static void options_to_roff(struct buf *b, const struct attar_option *options)
 
 static void man_title(struct buf *b, const char *name, const char *summary)
 {
-	buf_str(b, "'\\\" t\n.TH ATTAR\\-"); /* has tables */
+	/* It has tables; on a terminal, one page is long enough for each of their cells. */
+	buf_str(b, "'\\\" t\n.if n .pl 10000v\n.TH ATTAR\\-");
 	upper(b, name, strlen(name));
 	buf_printf(b, " 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar\\-%s \\- ", attar_version(),
 		name);
@@ -393,6 +397,9 @@ static void man_environment(struct buf *b)
 			   "attar fleet --copy on a host (default: /tmp)"},
 		{"XDG_CONFIG_HOME",
 			"its directory attar/presets has the user's presets (default: ~/.config)"},
+		{"XDG_RUNTIME_DIR",
+			"has a file whose time says when a user was last told that there is no "
+			"hardware cycle counter: once a day (root: /run/attar)"},
 		{"XDG_STATE_HOME",
 			"its directory attar has rows that a ClickHouse server has not stored yet "
 			"(default: ~/.local/state; for root /var/lib)"},

@@ -17,6 +17,13 @@ bool perf_prof_is_on(void)
 	return is_on;
 }
 
+bool perf_prof_hides(const char *text)
+{
+	static const char usage[] = "own CPU usage: "; /* --usage-self */
+
+	return is_on && strncmp(text, usage, strlen(usage)) != 0;
+}
+
 /* The options of a profiler; profiler NULL: of all that have the option. */
 static const struct {
 	const char *profiler, *option, *value;
@@ -25,6 +32,7 @@ static const struct {
 	{"profile", "print-samples", NULL},
 	{"profile", "exclude_pid", "0"}, /* idle CPUs */
 	{"page-faults", "detail", NULL},
+	{"misc", "records", "ksymbol,bpf,cgroup,text-poke"},
 	{"syscalls", "avg", NULL},
 	{NULL, "print-beyond", NULL},
 	{"multi-trace", "kernel-filter", NULL},

@@ -13,6 +13,9 @@ void perf_prof_begin(const char *program);
 
 bool perf_prof_is_on(void);
 
+/* Whether this log line is a remark, which the name suppresses, and not what an option asks for. */
+bool perf_prof_hides(const char *text);
+
 /*
  * Before the options of the command line are set: those that perf-prof has by default. 0 or a
  * negative errno.

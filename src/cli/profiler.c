@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "attar/builtin.h"
 #include "base/base.h"
 #include "base/buf.h"
 #include "cli/output/background_close.h"
@@ -46,7 +47,7 @@ static bool records_to_stdout(const struct attar_run *run)
 {
 	struct attar_run_recorded recorded;
 
-	return attar_run_get_recorded(run, &recorded) && !strcmp(recorded.path, "-");
+	return run_get_recorded(run, &recorded) && !strcmp(recorded.path, "-");
 }
 
 /* Rings are filling. A recording, and a run that has ended, wait for the reader of stdout. */
@@ -93,7 +94,7 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 	console_clear();
 	s->outputs.live = is_live(s->run);
 	s->outputs.has_ended = attar_run_ended(s->run);
-	r = outputs_draw(&s->outputs, report, scope, attar_run_has_intervals(s->run));
+	r = outputs_draw(&s->outputs, report, scope, run_has_intervals(s->run));
 	if (!outputs_remain(&s->outputs))
 		return r;
 	end_if_failed(s, r);
@@ -214,11 +215,14 @@ static int go(struct session *s, char *const *command, const char *line)
 	return profiler_finish(s, r);
 }
 
-static int print_help(const struct attar_run *run, const struct attar_profiler *profiler)
+static int print_help(const struct attar_run *run, bool all)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
-	help_profiler(&b, run, profiler);
+	if (all)
+		help_profiler(&b, run, attar_run_profiler(run));
+	else
+		help_brief(&b, run, attar_run_profiler(run));
 	return print_buf(&b);
 }
 
@@ -268,7 +272,7 @@ int command_profiler(int argc, char **argv)
 	else if (args.version)
 		status = print_version();
 	else if (args.help)
-		status = print_help(s.run, attar_profiler_find(argv[0]));
+		status = print_help(s.run, args.help_all);
 	else {
 		console_mode(s.options.quiet, s.options.verbose);
 		s.reads_stdin = !args.command && !reads_file(argc, argv);

@@ -3,6 +3,7 @@
 
 #include <sys/prctl.h>
 
+#include "attar/builtin.h"
 #include "attar/count.h"
 #include "attar/event.h"
 #include "attar/profiler.h"
@@ -94,7 +95,7 @@ static bool needs_admin(void)
 void rights_opened(const struct attar_run *run, bool has_command, bool allows_exec)
 {
 	const struct attar_profiler *profiler = attar_run_profiler(run);
-	bool executes = allows_exec || attar_run_rounds(run) > 1;
+	bool executes = allows_exec || run_rounds(run) > 1;
 	uint64_t unused = ~used_by(profiler);
 
 	if (rights_has(CAP_CHECKPOINT_RESTORE) && !opens_later(run) && !needs_admin() &&

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "attar/private/symbol.h"
 #include "base/base.h"
 #include "base/wait_limit.h"
 #include "cli/output/background_close.h"
@@ -52,7 +53,7 @@ static void end_now(int number)
 
 static bool cancel_download(void)
 {
-	return attar_symbols_cancel(state.run ? attar_run_symbols(state.run) : state.symbols);
+	return symbols_cancel(state.run ? attar_run_symbols(state.run) : state.symbols);
 }
 
 /* Ends a wait for a reader. False: there is none. */

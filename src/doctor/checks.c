@@ -9,12 +9,15 @@
 #include <sys/syscall.h>
 
 #include "attar/event.h"
+#include "attar/private/doctor.h"
 #include "base/check_arg.h"
 #include "base/file.h"
 #include "base/proc.h"
 #include "base/rights.h"
+#include "bpf/counting.h"
 #include "perf/capabilities.h"
 #include "perf/kernel.h"
+#include "perf/kernel_defects.h"
 #include "perf/open.h"
 #include "perf/permission_error.h"
 
@@ -224,8 +227,8 @@ static void check_memory_accesses(struct finding *f)
 }
 
 /*
- * The first nonzero address. Hidden addresses are all 0, and so are those of the first per-CPU
- * symbols.
+ * The first nonzero address. Hidden addresses are all 0, and so are the addresses of the first
+ * per-CPU symbols.
  */
 static unsigned long long first_address(FILE *kallsyms)
 {
@@ -430,6 +433,18 @@ static void check_btf(struct finding *f)
 	buf_str(&f->remedy, "use a kernel with CONFIG_DEBUG_INFO_BTF=y");
 }
 
+/* libbpf, BTF and rights; the message has what is missing, and how to fix it. */
+static void check_in_kernel(struct finding *f)
+{
+	if (counting_check() == 0) {
+		found(f, ATTAR_CHECK_READY, "a program in the kernel can count events");
+		return;
+	}
+	found(f, ATTAR_CHECK_DEGRADED, attar_error_reason());
+	buf_str(&f->detail, "; profilers receive each event instead");
+	buf_str(&f->remedy, attar_error_fix());
+}
+
 /* perf_mmap() in kernel/events/core.c: the limit applies only while paranoid is 0 or above. */
 static void check_locked_memory(struct finding *f)
 {
@@ -508,6 +523,23 @@ static void check_lockdown(struct finding *f)
 	}
 }
 
+/* Defects that attar avoids or warns of, but other tools may not. */
+static void check_defects(struct finding *f)
+{
+	for (enum kernel_defect defect = 0; defect < DEFECT_COUNT; defect++) {
+		const struct kernel_defect_info *info = kernel_defect_info(defect);
+
+		if (!kernel_may_have(kernel_get(), defect))
+			continue;
+		f->state = ATTAR_CHECK_DEGRADED;
+		buf_printf(&f->detail, "%s %s",
+			f->detail.len ? "; it" : "unless it was corrected, it", info->what);
+		buf_printf(&f->remedy, "%s%s", f->remedy.len ? "; " : "", info->avoid);
+	}
+	if (f->state == ATTAR_CHECK_READY)
+		buf_str(&f->detail, "none that perf events trigger is known for this version");
+}
+
 static void check_container(struct finding *f)
 {
 	bool pids = !proc_has_first_pids();
@@ -534,21 +566,25 @@ const struct check checks[] = {
 	{"process names", "names of functions in other users' processes", check_process_names},
 	{"tracefs", "tracepoints", check_tracefs},
 	{"delivery", "samples of events on idle CPUs", check_delivery},
+	{"tasks", "samples of switches of all tasks", check_tasks},
 	{"kprobes", "kprobe: and kretprobe: events", check_kprobes},
 	{"uprobes", "uprobe: and uretprobe: events, USDT", check_uprobes},
 	{"user_events", "events of programs, also for perf and ftrace", check_user_events},
 	{"BPF", "counting and filtering inside the kernel", check_bpf},
 	{"BTF", "portable BPF programs (CO-RE)", check_btf},
+	{"in-kernel counting", "sums of frequent events at a low cost: --in-kernel",
+		check_in_kernel},
 	{"locked memory", "large ring buffers", check_locked_memory},
 	{"open files", "many threads, CPUs and events", check_files},
 	{"debug information", "symbols of stripped binaries", check_debug_info},
 	{"control groups", "--cgroups", check_cgroups},
 	{"lockdown", "observing the kernel", check_lockdown},
+	{"kernel defects", "safety of stacks, probes and clocks", check_defects},
 	{"container", "visibility of processes", check_container},
 	{0},
 };
 
-int attar_check_system(attar_check_fn *fn, void *ctx)
+int doctor_check_system(attar_check_fn *fn, void *ctx)
 {
 	int r = 0;
 

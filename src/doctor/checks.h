@@ -3,7 +3,7 @@
 #ifndef DOCTOR_CHECKS_H
 #define DOCTOR_CHECKS_H
 
-#include "attar/doctor.h"
+#include "attar/private/doctor.h"
 #include "base/buf.h"
 
 struct finding {
@@ -27,6 +27,9 @@ void check_tracefs(struct finding *f);
 
 /* Whether samples of idle CPUs are delivered; see delivery.c. */
 void check_delivery(struct finding *f);
+
+/* Of which tasks samples are delivered; see tasks.c. */
+void check_tasks(struct finding *f);
 
 extern const struct check checks[]; /* ends with a NULL name */
 

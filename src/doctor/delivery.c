@@ -11,8 +11,11 @@
 #include <time.h>
 
 #include "attar/event.h"
+#include "attar/private/stream.h"
 #include "attar/stream.h"
+#include "base/vec.h"
 #include "doctor/checks.h"
+#include "doctor/verdicts.h"
 
 enum { NAPS = 20, NAP_NS = 300 * 1000, CPUS_MAX = 64, RING_BYTES = 64 * 1024 };
 enum { WAKEUPS = 10 };                         /* on a CPU, after which it is checked */
@@ -155,12 +158,7 @@ static size_t find_missing(struct probe *p, const struct attar_cpu_count **ret_c
 	while (attar_stream_next(p->stream, &event) > 0)
 		;
 	attar_stream_get_stats(p->stream, &stats);
-	return attar_stream_get_missing(p->stream, ret_counts);
-}
-
-static void add_cpu(struct buf *list, int cpu)
-{
-	buf_printf(list, "%sCPU %d", list->len ? ", " : "", cpu);
+	return stream_get_missing(p->stream, ret_counts);
 }
 
 static bool is_in(const struct attar_cpu_count *counts, size_t n, int cpu)
@@ -170,42 +168,23 @@ static bool is_in(const struct attar_cpu_count *counts, size_t n, int cpu)
 	return n > 0;
 }
 
-static void add_cpus(struct finding *f, const char *what, struct buf *cpus, const char *remedy)
-{
-	if (!cpus->len)
-		return;
-	f->state = ATTAR_CHECK_DEGRADED;
-	buf_printf(&f->detail, "%s%s: %s", f->detail.len ? "; " : "", what, buf_text(cpus));
-	if (!f->remedy.len)
-		buf_str(&f->remedy, remedy);
-}
-
-static void report_cpus(struct finding *f, const struct probe *p,
+static void judge_cpus(struct finding *f, const struct probe *p,
 	const struct attar_cpu_count *missing, size_t n_missing)
 {
-	struct buf lossy _cleanup_(buf_done) = {0}, blind _cleanup_(buf_done) = {0},
-			 busy _cleanup_(buf_done) = {0};
+	VEC(struct verdict_cpu) cpus = {0};
 
 	for (size_t i = 0; i < attar_counter_instances(p->counter); i++) {
 		int cpu = attar_counter_instance_at(p->counter, i).cpu;
-		bool is_missing = is_in(missing, n_missing, cpu), is_known = is_checked(p, i);
+		const struct verdict_cpu found = {.cpu = cpu,
+			.is_missing = is_in(missing, n_missing, cpu),
+			.is_blind = lacks_switches(p, i),
+			.is_checked = is_checked(p, i)};
 
-		if (is_missing)
-			add_cpu(&lossy, cpu);
-		if (lacks_switches(p, i))
-			add_cpu(&blind, cpu);
-		if (!is_missing && !is_known)
-			add_cpu(&busy, cpu);
+		if (vec_push(&cpus, found) < 0)
+			break;
 	}
-	add_cpus(f, "the kernel does not count switches from the idle task", &blind,
-		"reboot and check again; until then profilers of scheduling lack these switches");
-	add_cpus(f, "the kernel counts events on idle CPUs but does not deliver them", &lossy,
-		"use 'attar stat', which counts all events; profilers and recordings of attar find "
-		"all switches");
-	add_cpus(f, "not checked, because busy", &busy,
-		"run 'attar doctor' again while these CPUs are less busy");
-	if (!f->detail.len)
-		buf_str(&f->detail, "all events counted by the kernel were delivered");
+	verdict_of_cpus(f, cpus.at, cpus.n);
+	vec_done(&cpus);
 }
 
 static void add_open_remedy(struct buf *remedy)
@@ -228,7 +207,7 @@ void check_delivery(struct finding *f)
 
 		check_cpus(&p);
 		n = find_missing(&p, &missing);
-		report_cpus(f, &p, missing, n);
+		judge_cpus(f, &p, missing, n);
 	}
 	close_probe(&p);
 }

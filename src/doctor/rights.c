@@ -174,7 +174,7 @@ static int check_right(const struct capability *c, const char *needs, attar_chec
 	return r;
 }
 
-int attar_check_rights(const char *needs, attar_check_fn *fn, void *ctx)
+int doctor_check_rights(const char *needs, attar_check_fn *fn, void *ctx)
 {
 	int r = 0;
 

@@ -9,6 +9,12 @@
  */
 enum { ROWS_MAX = 1 << 25, COST = 4 };
 
+/*
+ * Bytes of instructions that are run for all rules, in sections: each function runs those of its
+ * CIE again, which are few unless the file was made to keep attar busy.
+ */
+enum { SECTIONS_RUN_MAX = 4 };
+
 /* ---- all functions ---- */
 
 static struct cursor all_of(const struct cfi_frames *f)
@@ -16,24 +22,37 @@ static struct cursor all_of(const struct cfi_frames *f)
 	return (struct cursor){.at = f->bytes, .end = f->bytes + f->size};
 }
 
-static int add_function(struct cfi_frames *f, struct cfi_entry *e)
+static uint64_t bytes_of(const struct cursor *c)
+{
+	return (uint64_t)(c->end - c->at);
+}
+
+/* left: bytes that may be run. */
+static int add_function(struct cfi_frames *f, struct cfi_entry *e, uint64_t *left)
 {
 	struct cfi_code code;
 	int r = cfi_frames_code(f, e, &code);
+	uint64_t n;
 
-	return r < 0 ? r
-		     : cfi_program_run(&f->builder, code.cie, &code.instructions, code.vaddr,
-			       code.size, code.offset);
+	if (r < 0)
+		return r;
+	n = bytes_of(&code.cie->instructions) + bytes_of(&code.instructions);
+	if (n > *left)
+		return -E2BIG;
+	*left -= n;
+	return cfi_program_run(
+		&f->builder, code.cie, &code.instructions, code.vaddr, code.size, code.offset);
 }
 
 static int add_functions(struct cfi_frames *f)
 {
 	struct cfi_table *t = f->builder.table;
 	struct cursor all = all_of(f);
+	uint64_t left = SECTIONS_RUN_MAX * f->size;
 	struct cfi_entry e;
 	int r = 0;
 
-	while (r != -ENOMEM && cfi_frames_take(f, &all, &e)) {
+	while (r != -ENOMEM && r != -E2BIG && cfi_frames_take(f, &all, &e)) {
 		if (e.is_cie)
 			continue;
 		if (f->builder.functions.n >= CFI_FUNCTIONS_MAX || f->builder.rows.n >= ROWS_MAX) {
@@ -41,7 +60,7 @@ static int add_functions(struct cfi_frames *f)
 			break;
 		}
 		t->functions++;
-		r = add_function(f, &e);
+		r = add_function(f, &e, &left);
 		t->skipped += r < 0;
 	}
 	return r == -ENOMEM ? r : 0;
@@ -303,7 +322,7 @@ static void keep_found(struct cfi_frames *f, const struct cfi_place *place,
 	f->found.n++;
 }
 
-/* The number of the rules, as that of cfi_program_find(). `at` is found_behind(). */
+/* The number of the rules, as of cfi_program_find(). `at` is found_behind(). */
 static int make_rules(struct cfi_frames *f, uint64_t offset, size_t at)
 {
 	const struct cfi_place *place = place_at(f, offset);

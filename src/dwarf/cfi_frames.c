@@ -249,6 +249,6 @@ size_t cfi_frames_memory(const struct cfi_frames *f)
 {
 	return f ? sizeof(*f) + f->size + f->places.size * sizeof(*f->places.at) +
 			       f->found.size * sizeof(*f->found.at) +
-			       f->builder.n_slots * sizeof(*f->builder.slots)
+			       slots_memory(&f->builder.slots)
 		 : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The section of a binary with call frame information, kept in memory, and its entries: those that
- * functions share (CIE) and those of functions (FDE).
+ * functions share (CIE) and the entries of functions (FDE).
  */
 #ifndef DWARF_CFI_FRAMES_H
 #define DWARF_CFI_FRAMES_H

@@ -46,42 +46,13 @@ static uint64_t head_of(const struct cfi_rules *rules)
 	return head;
 }
 
-static uint64_t hash_of(const struct cfi_rules *rules)
+static uint32_t hash_of(const struct cfi_rules *rules)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < rules->n; i++)
 		sum += cfi_rule_hash(rules->rules[i]);
-	return base_hash64(head_of(rules) + sum);
-}
-
-/* The slot of these rules, or the free one where they belong. */
-static uint32_t *slot_of(struct cfi_builder *b, const struct cfi_rules *rules)
-{
-	size_t mask = b->n_slots - 1, i = hash_of(rules) & mask, n = words_of(rules);
-
-	for (; b->slots[i]; i = (i + 1) & mask) {
-		const struct cfi_rules *other = cfi_table_rules(b->table, b->slots[i]);
-
-		if (other->n == rules->n && !memcmp(other, rules, n * sizeof(uint32_t)))
-			break;
-	}
-	return &b->slots[i];
-}
-
-static int grow_slots(struct cfi_builder *b)
-{
-	size_t n = b->n_slots ? 2 * b->n_slots : 256;
-	uint32_t *slots = calloc(n, sizeof(*slots));
-
-	if (!slots)
-		return base_oom();
-	free(b->slots);
-	b->slots = slots;
-	b->n_slots = n;
-	for (uint32_t i = 1; i < b->table->at.n; i++)
-		*slot_of(b, cfi_table_rules(b->table, i)) = i;
-	return 0;
+	return (uint32_t)base_hash64(head_of(rules) + sum);
 }
 
 static bool same_rules(const struct cfi_rules *rules, const struct cfi_rule *of_register)
@@ -97,15 +68,13 @@ int cfi_builder_find(const struct cfi_builder *b, const struct cfi_rules *rules,
 	const struct cfi_rule *of_register)
 {
 	uint64_t head = head_of(rules);
-	size_t mask = b->n_slots - 1, i = base_hash64(head + sum) & mask;
+	uint32_t hash = (uint32_t)base_hash64(head + sum);
 
-	if (!b->n_slots)
-		return 0;
-	for (; b->slots[i]; i = (i + 1) & mask) {
-		const struct cfi_rules *other = cfi_table_rules(b->table, b->slots[i]);
+	slots_each (&b->slots, hash, number) {
+		const struct cfi_rules *other = cfi_table_rules(b->table, number);
 
 		if (head_of(other) == head && same_rules(other, of_register))
-			return (int)b->slots[i];
+			return (int)number;
 	}
 	return 0;
 }
@@ -137,23 +106,26 @@ static int store(struct cfi_table *t, const struct cfi_rules *rules)
 int cfi_builder_rules(struct cfi_builder *b, const struct cfi_rules *rules)
 {
 	struct cfi_table *t = b->table;
-	uint32_t *slot;
+	uint32_t hash = hash_of(rules);
 
 	if (!t->at.n && vec_push(&t->at, 0) < 0)
 		return base_oom();
-	if (2 * t->at.n >= b->n_slots && grow_slots(b) < 0)
-		return -ENOMEM;
-	slot = slot_of(b, rules);
-	if (*slot)
-		return (int)*slot;
+	slots_each (&b->slots, hash, number) {
+		const struct cfi_rules *other = cfi_table_rules(t, number);
+
+		if (other->n == rules->n &&
+			!memcmp(other, rules, words_of(rules) * sizeof(uint32_t)))
+			return (int)number;
+	}
 	if (t->at.n > CFI_RULES_MAX)
 		return 0;
-	if (store(t, rules) < 0)
+	if (slots_make_room(&b->slots) < 0 || store(t, rules) < 0)
 		return -ENOMEM;
-	return (int)(*slot = (uint32_t)t->at.n - 1);
+	slots_put(&b->slots, (struct slot){hash, (uint32_t)t->at.n - 1});
+	return (int)t->at.n - 1;
 }
 
-/* Most expressions of a binary are equal: those of its PLT, or of signal frames. */
+/* Most expressions of a binary are equal: the expressions of its PLT, or of signal frames. */
 int cfi_builder_expression(struct cfi_builder *b, const uint8_t *bytes, size_t n)
 {
 	struct cfi_table *t = b->table;
@@ -252,7 +224,5 @@ void cfi_builder_done(struct cfi_builder *b)
 {
 	vec_done(&b->functions);
 	vec_done(&b->rows);
-	free(b->slots);
-	b->slots = NULL;
-	b->n_slots = 0;
+	slots_done(&b->slots);
 }

@@ -2,14 +2,15 @@
 /*
  * The call frame information of a binary, compiled into a compact table: for each range of code the
  * rules that compute the registers of the caller (DWARF 5, section 6.4). Equal rules are stored
- * once, and do not move. The table is built by cfi_read() and is then constant; that of cfi_open()
- * has the rules that were needed so far, and no ranges.
+ * once, and do not move. The table is built by cfi_read() and is then constant; the table of
+ * cfi_open() has the rules that were needed so far, and no ranges.
  *
  * Ranges are file offsets, so that a location (attar_location) is looked up as it is.
  */
 #ifndef DWARF_CFI_TABLE_H
 #define DWARF_CFI_TABLE_H
 
+#include "base/slots.h"
 #include "base/vec.h"
 #include "elf/elf.h"
 
@@ -120,8 +121,7 @@ struct cfi_builder {
 	struct cfi_table *table;
 	VEC(struct cfi_function) functions;
 	VEC(struct cfi_row) rows;
-	uint32_t *slots; /* hash table of the numbers of rules; 0: free */
-	size_t n_slots;  /* a power of two, or 0 */
+	struct slots slots; /* the numbers of rules */
 };
 
 /* The hash of rules is made of the sum of these, which is updated when one of them changes. */

@@ -115,8 +115,8 @@ static inline int64_t cursor_sleb(struct cursor *c)
 }
 
 /*
- * An encoded pointer; address is that of the cursor's current byte. Bases other than 0 and the
- * address of the pointer itself, and indirect pointers, fail.
+ * An encoded pointer; address is the address of the cursor's current byte. Bases other than 0 and
+ * the address of the pointer itself, and indirect pointers, fail.
  */
 static inline uint64_t cursor_pointer(
 	struct cursor *c, uint8_t encoding, uint64_t address, size_t address_size)

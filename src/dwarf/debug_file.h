@@ -3,7 +3,8 @@
  * The sections of a file with debug information: a binary, its debug file, a dwz file (DWARF 5,
  * section 7.3.6), a .dwo file or a .dwp package (7.3.2, 7.3.5). They are read with pread() in
  * blocks of which few are kept, so that a file of any size needs little memory; compressed sections
- * are decompressed up to what is used of them, those of relocatable files relocated as a whole.
+ * are decompressed up to what is used of them, sections of relocatable files are relocated as a
+ * whole.
  */
 #ifndef DWARF_DEBUG_FILE_H
 #define DWARF_DEBUG_FILE_H
@@ -68,8 +69,8 @@ struct debug_file {
 const char *debug_file_reason(int error);
 
 /*
- * Reads the table of sections. split: those of a .dwo or .dwp file, whose names end in ".dwo". The
- * file owns the fd of source, also on failure. Returns 0; -ENOEXEC; -ENOMEM.
+ * Reads the table of sections. split: the sections of a .dwo or .dwp file, whose names end in
+ * ".dwo". The file owns the fd of source, also on failure. Returns 0; -ENOEXEC; -ENOMEM.
  */
 int debug_file_init(struct debug_file *file, const struct byte_source *source, bool split);
 void debug_file_done(struct debug_file *file);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "dwarf/debug_info.h"
 
-#include "dwarf/constants.h"
 #include "dwarf/function_name.h"
 #include "dwarf/line_table.h"
 #include "dwarf/scopes.h"

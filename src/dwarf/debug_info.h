@@ -68,7 +68,7 @@ void debug_info_expect(struct debug_info *info, size_t n);
 
 /*
  * The number of the unit of an address, which is not read; UINT64_MAX: none. The code up to
- * *ret_end has the same. The linker sorts code by kind, so that of a unit is in several places:
+ * *ret_end has the same. The linker sorts code by kind, so the code of a unit is in several places:
  * many addresses are looked up fastest by unit.
  */
 uint64_t debug_info_unit(struct debug_info *info, uint64_t vaddr, uint64_t *ret_end);

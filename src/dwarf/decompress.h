@@ -7,8 +7,9 @@
 
 /*
  * Reads the Elf64_Chdr before the bytes of a section with SHF_COMPRESSED. *offset and *size are
- * those of the section in the file, and become those of the packed bytes in the file and of the
- * section when it is decompressed; *ret_packed is the number of packed bytes. False: malformed.
+ * the place and size of the section in the file, and become the place of the packed bytes in the
+ * file and the size of the decompressed section; *ret_packed is the number of packed bytes. False:
+ * malformed.
  */
 bool decompress_header(const struct elf *elf, uint64_t *offset, uint64_t *ret_packed,
 	uint64_t *size, uint32_t *ret_method);

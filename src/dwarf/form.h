@@ -35,7 +35,7 @@ enum form_encoding {
 	BYTES_16,
 	OF_ADDRESS, /* as many bytes as an address of the unit */
 	OF_OFFSET,  /* as many as an offset */
-	OF_REF,     /* DW_FORM_ref_addr: those of an address in DWARF 2, of an offset later */
+	OF_REF,     /* DW_FORM_ref_addr: as many as an address in DWARF 2, of an offset later */
 	ULEB,
 	SLEB,
 	TEXT,    /* up to its NUL */

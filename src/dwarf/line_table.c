@@ -10,7 +10,7 @@ enum {
 	ROW_BYTES = 4, /* of the program, for most rows at least */
 };
 
-/* Rows with ascending addresses, relative to that of the first. */
+/* Rows with ascending addresses, relative to the address of the first. */
 struct sequence {
 	uint64_t start, end;
 	size_t first, n; /* rows; n 0: they are not kept */
@@ -38,7 +38,7 @@ struct state {
 	uint32_t line;
 	uint64_t place;        /* file and column, see with_file() */
 	uint64_t start, last;  /* addresses of the first row and of the last one */
-	struct line_row *rows; /* those of the table */
+	struct line_row *rows; /* the rows of the table */
 	size_t first, n, size; /* the first row of the sequence, and the number of all */
 	uint64_t kept;         /* the place and line of the last row of the sequence */
 	uint64_t next_start;   /* of the row that follows it, once its code has an end */
@@ -126,7 +126,7 @@ static int take_file(struct program *p, const struct debug_value *name)
 static int take_old_names(struct program *p)
 {
 	struct debug_value name;
-	int r = vec_push(&p->table->directories, (struct debug_value){0}); /* that of the unit */
+	int r = vec_push(&p->table->directories, (struct debug_value){0}); /* of the unit */
 
 	while (r >= 0 && p->table->directories.n <= LINE_FILES_MAX && take_string(p, &name))
 		r = vec_push(&p->table->directories, name);
@@ -459,7 +459,7 @@ static bool same_line(const struct line_row *a, const struct line_row *b)
 	return a->line == b->line && a->column == b->column && a->file == b->file;
 }
 
-/* Appends a row to those of other sequences. */
+/* Appends a row to the rows of other sequences. */
 static size_t line_table_append(struct line_row *rows, size_t n, const struct line_row *row)
 {
 	if (n && rows[n - 1].start == row->start)

@@ -50,8 +50,8 @@ void line_table_done(struct line_table *table);
 const struct line_row *line_table_find(struct line_table *table, uint64_t address);
 
 /*
- * Appends the path of a file as the compiler was given it, below its directory and that of the
- * unit. False if there is no such file.
+ * Appends the path of a file as the compiler was given it, below its directory and the directory of
+ * the unit. False if there is no such file.
  */
 bool line_table_path(const struct line_table *table, const struct debug_unit *unit,
 	struct debug_file *alt, uint64_t number, struct buf *path);

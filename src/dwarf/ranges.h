@@ -22,9 +22,9 @@ struct debug_extent {
 };
 
 /*
- * Appends the ranges, without empty ones and those of code that the linker removed (it starts at 0,
- * or at the end of the address space). Returns 0, also if the list is malformed: it then has what
- * precedes the error; -ENOMEM.
+ * Appends the ranges, without empty ones and ranges of code that the linker removed (it starts at
+ * 0, or at the end of the address space). Returns 0, also if the list is malformed: it then has
+ * what precedes the error; -ENOMEM.
  */
 int debug_ranges_read(const struct debug_unit *unit, const struct debug_extent *extent,
 	struct debug_ranges *ranges);

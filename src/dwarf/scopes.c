@@ -150,7 +150,8 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 
 /*
  * Entries without code. Most of a unit of C or C++ are members of types. Functions of a class of
- * C++ are declared there and defined outside; gcc may define those of a class in a function there.
+ * C++ are declared there and defined outside; gcc may define functions of a class in a function
+ * there.
  */
 static bool has_no_code(const struct walk *w, const struct abbrev *abbrev)
 {
@@ -276,7 +277,7 @@ static int take_entry(struct walk *w)
 	return 1;
 }
 
-/* Continues after entries that only have to be skipped: those of parameters and variables. */
+/* Continues after entries that only have to be skipped: entries of parameters and variables. */
 static void skip_plain(struct walk *w)
 {
 	const uint8_t *at = w->reader.c.at, *end = w->reader.c.end;

@@ -193,7 +193,7 @@ static int unit_index_put(struct unit_starts *starts, uint64_t start, uint64_t u
 	return vec_push(&starts->list, (struct unit_start){.start = start, .unit = unit});
 }
 
-/* Of code that several units have, the linker keeps that of the first one. */
+/* Of code that several units have, the linker keeps the code of the first one. */
 static bool is_copy(const struct pieces *pieces, const struct piece *piece)
 {
 	return piece > pieces->list.at && piece->start == piece[-1].start;
@@ -359,7 +359,7 @@ static void read_aranges(struct unit_index *index)
 	sort_pieces(&pieces, &index->aranges);
 }
 
-/* A unit without ranges: those of its functions. */
+/* A unit without ranges: the ranges of its functions. */
 static int add_functions(
 	struct unit_index *index, const struct debug_unit *unit, struct pieces *pieces)
 {

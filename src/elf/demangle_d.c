@@ -728,7 +728,7 @@ static void take_own_parameters(struct reader *r, bool show_modifiers)
 		shorten(r->out, n);
 }
 
-/* modifiers: those of methods are shown, after their parameters. */
+/* modifiers: the modifiers of methods are shown, after their parameters. */
 static void take_qualified(struct reader *r, bool modifiers)
 {
 	size_t start = r->out->len;

@@ -16,8 +16,8 @@ enum {
 };
 
 /*
- * Appends a demangled name; parameters: with those of functions, as "f(int)". Returns false, and
- * appends nothing, if it is not a name of D or exceeds a limit.
+ * Appends a demangled name; parameters: with the parameters of functions, as "f(int)". Returns
+ * false, and appends nothing, if it is not a name of D or exceeds a limit.
  */
 bool demangle_d(const char *mangled, bool parameters, struct buf *ret_text);
 

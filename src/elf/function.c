@@ -100,7 +100,7 @@ static void function_split(struct buf *name, struct buf *ret_clone)
 	}
 }
 
-/* Of a function that has no other code: the compiler removed or fixed parameters of it. */
+/* Whether a clone is the only code of a function: its parameters were removed or fixed. */
 static bool is_whole(const char *clone)
 {
 	static const char *const starts[] = {".isra.", ".constprop.", ".llvm.", ".lto_priv."};

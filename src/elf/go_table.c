@@ -503,7 +503,7 @@ struct call {
 
 /*
  * Behind the words of a function: one with the number of its data in the last byte, the offsets of
- * further values, and those of its data.
+ * further values, and the offsets of its data.
  */
 static uint64_t behind_words(const struct go_table *t, const struct function *f)
 {

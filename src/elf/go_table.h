@@ -2,9 +2,9 @@
 /*
  * The functions of a Go program with their files and lines, which it has for its own stack traces
  * and which stripping keeps: in the section .gopclntab, or as a part of .data.rel.ro if it was not
- * Go's linker that made a position-independent program. The layouts are those of Go 1.2, 1.16, 1.18
- * and 1.20 (runtime/symtab.go and debug/gosym of Go). Inlined functions are described elsewhere
- * (runtime/symtabinl.go), which is read for 64-bit programs of Go 1.18 and later.
+ * Go's linker that made a position-independent program. The layouts are the layouts of Go 1.2,
+ * 1.16, 1.18 and 1.20 (runtime/symtab.go and debug/gosym of Go). Inlined functions are described
+ * elsewhere (runtime/symtabinl.go), which is read for 64-bit programs of Go 1.18 and later.
  *
  *	if (go_table_open(&elf, &table)) {
  *		go_table_open_inlined(&elf, &table);
@@ -22,7 +22,7 @@
 enum go_layout { GO_1_2, GO_1_16, GO_1_18, GO_1_20 };
 
 struct go_table {
-	struct byte_source source; /* that of the file: it is not owned */
+	struct byte_source source; /* the source of the file: it is not owned */
 	uint64_t offset, size;     /* of the table in the file, and at most; others are relative */
 	uint64_t address;          /* of the table */
 	uint64_t text;             /* what addresses are relative to; 0 before GO_1_18 */

@@ -8,7 +8,7 @@
 /* Stores the build ID and returns its size in bytes; 0: unknown. */
 size_t kernel_notes_build_id(uint8_t id[ELF_MAX_BUILD_ID]);
 
-/* That of a loaded module: /sys/module/NAME/notes/.note.gnu.build-id. */
+/* The build ID of a loaded module: /sys/module/NAME/notes/.note.gnu.build-id. */
 size_t kernel_notes_module(const char *name, uint8_t id[ELF_MAX_BUILD_ID]);
 
 #endif

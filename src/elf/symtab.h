@@ -32,7 +32,7 @@ struct symtab_entry {
 	uint32_t rank : 4;  /* lower is better */
 };
 
-/* A part of the names in a file: those of neighbours are mostly adjacent. */
+/* A part of the names in a file: names of neighbours are mostly adjacent. */
 struct symtab_window {
 	uint64_t at;
 	size_t n; /* 0: nothing was read */

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "attar/private/event.h"
 #include "base/check_arg.h"
 #include "base/parse.h"
 #include "base/proc.h"
@@ -224,7 +225,7 @@ static int find_in_program(const struct attar_catalog *catalog, const struct pla
 	return r;
 }
 
-int attar_catalog_address(
+int catalog_address(
 	struct attar_catalog *catalog, const char *text, pid_t pid, uint64_t *ret_address)
 {
 	CHECK_ARG(catalog, "catalog");

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "attar/private/event.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "base/excerpt.h"
@@ -56,7 +57,7 @@ static const struct attribute attributes[] = {
 	{"vm", "GUEST", FORM_VALUE},
 };
 
-const char *attar_event_attribute(size_t i, const char **ret_value)
+const char *event_attribute(size_t i, const char **ret_value)
 {
 	CHECK_ARG_OR(ret_value, "ret_value", NULL);
 
@@ -204,7 +205,7 @@ static size_t heading_len(const char *text)
 	return n && text[n] == ':' && strcspn(text, "0123456789-") ? n : 0;
 }
 
-const char *attar_event_option_expr(const struct attar_event_option *option, size_t *ret_name_len)
+const char *event_option_expr(const struct attar_event_option *option, size_t *ret_name_len)
 {
 	CHECK_ARG_OR(option, "option", NULL);
 	CHECK_ARG_OR(ret_name_len, "ret_name_len", NULL);
@@ -285,7 +286,7 @@ int attributes_apply(struct parser *parser, size_t i)
 	return r == 0 && cpus ? set_cpus(list, spec, cpus->value) : r;
 }
 
-int attar_spec_error(const struct attar_event_spec *spec, unsigned column, int code)
+int spec_error(const struct attar_event_spec *spec, unsigned column, int code)
 {
 	CHECK_ARG(spec, "spec");
 

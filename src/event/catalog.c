@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "event/catalog.h"
 
+#include "attar/private/event.h"
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 #include "event/pmu.h"
@@ -95,15 +96,10 @@ int attar_catalog_tracepoints(struct attar_catalog *catalog, attar_tracepoint_fn
 	return r;
 }
 
-void attar_catalog_resolver(struct attar_catalog *catalog, attar_address_fn *fn, void *ctx)
+void catalog_resolver(struct attar_catalog *catalog, attar_address_fn *fn, void *ctx)
 {
 	CHECK_ARG_OR(catalog, "catalog", );
 
 	catalog->tracefs.resolve = fn;
 	catalog->tracefs.resolve_ctx = ctx;
-}
-
-int attar_tracefs_mount(void)
-{
-	return tracefs_mount();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Formats a record as one line: by its print format, as an EventHeader, or field by field. */
+#include "attar/private/eventheader.h"
 #include "base/check_arg.h"
 #include "eventheader/eventheader.h"
 #include "expr/print.h"
@@ -10,7 +11,7 @@ static const struct print_program *program_of(struct format *f)
 {
 	if (!f->print_parsed) {
 		f->print_parsed = true;
-		f->is_eventheader = attar_eventheader_format(&f->pub);
+		f->is_eventheader = eventheader_format(&f->pub);
 		if (!strncmp(f->pub.system, "user_events", strlen("user_events")))
 			return NULL; /* generated from the fields, without arrays and floating point */
 		f->program = print_parse(&f->pub, f->tracefs);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "attar/private/event.h"
 #include "base/base.h"
 #include "base/buf.h"
 #include "expr/filter.h"
@@ -60,5 +61,5 @@ int filter_refused(const struct attar_event_spec *spec, const char *filter)
 	filter_free(parsed);
 	if (r == 0)
 		r = unknown_reason(spec, spec->filter);
-	return attar_spec_error(spec, spec->filter_column, r);
+	return spec_error(spec, spec->filter_column, r);
 }

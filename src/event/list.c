@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "attar/private/event.h"
 #include "base/file_limit.h"
 
 void *list_own(struct list *list, void *p)
@@ -221,14 +222,14 @@ int parser_add_format(struct parser *parser, enum attar_event_kind kind,
 	return 0;
 }
 
-const char *attar_transport_name(enum attar_transport transport)
+const char *transport_name(enum attar_transport transport)
 {
 	static const char *const names[] = {"", "kernel", "shm", "usdt"};
 
 	return (unsigned)transport < ARRAY_SIZE(names) ? names[transport] : "?";
 }
 
-const char *attar_event_kind_name(enum attar_event_kind kind)
+const char *event_kind_name(enum attar_event_kind kind)
 {
 	static const char *const names[] = {
 		[ATTAR_EVENT_HARDWARE] = "hardware",

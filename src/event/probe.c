@@ -14,6 +14,7 @@
 #include "elf/function.h"
 #include "event/modifier.h"
 #include "event/pmu.h"
+#include "event/probe_search.h"
 
 static const char *const words[] = {"kprobe", "kretprobe", "uprobe", "uretprobe"};
 
@@ -137,12 +138,14 @@ static const char *path_end(const char *at)
 	return at + (strchr("./", *at) ? all : strcspn(at, "/,:{}()@\"' \t\n"));
 }
 
-/* @"file" or @file, then (offset) of a semaphore. */
+/* @"file" or @file, then (offset) of a semaphore; or nothing. */
 static int read_file(struct parser *parser, struct probe *probe)
 {
 	const char *at = parser->p + 1, *end;
 	char quote;
 
+	if (*parser->p != '@' && probe->func)
+		return 0; /* probe_search() finds it */
 	if (*parser->p != '@')
 		return parser_fail(parser, parser->p, -EINVAL,
 			"missing file" ATTAR_FIX
@@ -172,6 +175,38 @@ static int read_file(struct parser *parser, struct probe *probe)
 	return probe->ref <= UINT32_MAX
 		       ? 0
 		       : parser_fail(parser, at, -EINVAL, "the semaphore's offset is too large");
+}
+
+/*
+ * The colon of FILE:function, as scripts for perf-prof write function@FILE, or NULL. Slashes may
+ * also follow a function without a file: function/a==1/, function//args=(text=+0($arg1):string)/.
+ */
+static const char *file_end(const char *at)
+{
+	const char *end = at + strcspn(at, ",:@\"' \t\n=<>&|()!$"), *slashes = strstr(at, "//");
+
+	if (slashes && slashes < end && slashes > at)
+		return NULL;
+	return *end == ':' && memchr(at, '/', (size_t)(end - at)) ? end : NULL;
+}
+
+static int read_file_first(struct parser *parser, struct probe *probe)
+{
+	const char *at = parser->p, *end = file_end(at);
+
+	probe->file = list_text(parser->list, at, (size_t)(end - at));
+	parser->p = end + 1;
+	return probe->file ? read_place(parser, probe) : base_oom();
+}
+
+static int read_user_place(struct parser *parser, struct probe *probe)
+{
+	int r;
+
+	if (file_end(parser->p))
+		return read_file_first(parser, probe);
+	r = read_place(parser, probe);
+	return r == 0 ? read_file(parser, probe) : r;
 }
 
 /* ---- the file ---- */
@@ -279,8 +314,13 @@ static int check_offset(struct parser *parser, const char *at, const struct prob
 static int find_user(struct parser *parser, const char *at, struct probe *probe)
 {
 	uint64_t offset = 0;
-	int r = find_file(parser, at, probe);
+	int r;
 
+	if (!probe->file) {
+		r = probe_search(parser->catalog, parser->list, probe);
+		return r < 0 ? parser_context(parser, at, r) : 0;
+	}
+	r = find_file(parser, at, probe);
 	if (r == 0 && probe->func) {
 		r = elf_function_offset(probe->link, probe->file, probe->func, &offset);
 		if (r < 0)
@@ -508,10 +548,9 @@ static bool is_recorded(const struct parser *parser, const struct probe *probe)
 	return dynamic_event_find_recorded(&parser->catalog->tracefs, probe, &format) > 0;
 }
 
-static int add(struct parser *parser, const struct probe *probe, const char *end)
+static int add(struct parser *parser, const struct probe *probe, const char *name)
 {
 	struct pmu *pmu = pmu_match(parser->catalog, probe->user ? "uprobe" : "kprobe", 0);
-	struct attar_event_spec *spec;
 	int r;
 
 	if (is_recorded(parser, probe) ||
@@ -524,35 +563,48 @@ static int add(struct parser *parser, const struct probe *probe, const char *end
 		r = add_inherited(parser, probe, pmu);
 	else
 		r = pmu ? probe_add_by_pmu(parser, probe, pmu) : by_tracefs(parser, probe);
-	if (r < 0)
-		return r;
-	spec = &parser->list->specs.at[parser->list->specs.n - 1];
-	spec->name = list_text(parser->list, parser->event, (size_t)(end - parser->event));
-	return spec->name ? 0 : base_oom();
+	if (r == 0)
+		parser->list->specs.at[parser->list->specs.n - 1].name = name;
+	return r;
 }
 
 /* Finds what is probed, unless the event is of a recording. */
-static int create(struct parser *parser, const char *at, struct probe *probe, const char *end)
+static int create(struct parser *parser, const char *at, struct probe *probe, const char *name)
 {
 	int r = 0;
 
 	if (!parser->catalog->tracefs.recorded)
 		r = probe->user ? find_user(parser, at, probe) : find_kernel(parser, at, probe);
-	return r == 0 ? add(parser, probe, end) : r;
+	return r == 0 ? add(parser, probe, name) : r;
+}
+
+/* As it is written; of FILE:function, the same as of function@"FILE". NULL: out of memory. */
+static const char *name_of(struct parser *parser, const struct probe *probe, const char *at)
+{
+	struct buf name _cleanup_(buf_done) = {0};
+
+	if (!probe->user || !file_end(at))
+		return list_text(parser->list, parser->event, (size_t)(parser->p - parser->event));
+	buf_printf(&name, "%s:%s", words[2 + probe->ret], probe->func ? probe->func : "");
+	if (probe->offset)
+		buf_printf(&name, "%s0x%llx", probe->func ? "+" : "",
+			(unsigned long long)probe->offset);
+	buf_printf(&name, "@\"%s\"", probe->file);
+	return buf_failed(&name) ? NULL : list_text(parser->list, name.data, name.len);
 }
 
 int probe_parse(struct parser *parser, const char *word, size_t n)
 {
 	struct probe probe = {.user = word[0] == 'u', .ret = word[1] == 'r'};
-	const char *at = parser->p, *end;
+	const char *at = parser->p, *name;
 	struct parts parts = {0};
-	int r = read_place(parser, &probe);
+	int r = probe.user ? read_user_place(parser, &probe) : read_place(parser, &probe);
 
-	if (r == 0 && probe.user)
-		r = read_file(parser, &probe);
 	if (r == 0 && probe.ret && probe.func && probe.offset)
 		r = parser_fail(parser, at, -EINVAL, "a return probe cannot have an offset");
-	end = parser->p;
+	name = r == 0 ? name_of(parser, &probe, at) : NULL;
+	if (r == 0 && !name)
+		r = base_oom();
 	if (r == 0) {
 		modifier_take_early(parser);
 		r = parts_parse(parser, true, &parts);
@@ -561,7 +613,7 @@ int probe_parse(struct parser *parser, const char *word, size_t n)
 		r = take_args(parser, &parts, &probe);
 	if (r < 0)
 		return r;
-	r = create(parser, at, &probe, end);
+	r = create(parser, at, &probe, name);
 	if (r < 0 && r != -ENOMEM && parts_are_optional(&parts)) {
 		attar_error_clear();
 		return 0;

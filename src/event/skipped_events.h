@@ -21,7 +21,7 @@ bool skipped_events_allows(const struct attar_event_spec *spec, int error);
 
 /*
  * Records the next event, in the order of the text, and the result r of opening it. 0, or the error
- * that ends the run: r itself, or that of a previous pattern of which nothing could be opened.
+ * that ends the run: r itself, or the error of a previous pattern of which nothing could be opened.
  */
 int skipped_events_add(struct skipped_events *l, const struct attar_event_spec *spec, int r);
 

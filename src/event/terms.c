@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "attar/private/event.h"
 #include "base/suggest.h"
 #include "event/attributes.h"
 #include "event/pmu.h"
@@ -262,7 +263,7 @@ static int unknown_term(struct build *b, const struct term *term)
 		suggest_offer(&s, common[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(option_names); i++)
 		suggest_offer(&s, option_names[i]);
-	for (size_t i = 0; (name = attar_event_attribute(i, &value)); i++)
+	for (size_t i = 0; (name = event_attribute(i, &value)); i++)
 		suggest_offer(&s, name);
 	if (!s.best)
 		return bad_term(b, term, -ENOENT, "%s%s has no event or term '%s'",

@@ -149,8 +149,8 @@ static bool is_named(const char *text, const char *name)
 }
 
 /*
- * After -ENOENT: leaves out a tracepoint whose events are those of another one in the same text.
- * Returns 0, or -ENOENT with the error message.
+ * After -ENOENT: leaves out a tracepoint whose events are the events of another one in the same
+ * text. Returns 0, or -ENOENT with the error message.
  */
 static int leave_out_merged(struct parser *parser, const char *system, const char *name)
 {

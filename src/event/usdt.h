@@ -29,8 +29,8 @@ uint64_t usdt_id(const struct usdt *usdt);
 const struct attar_format *usdt_format(const struct usdt *usdt);
 
 /*
- * Converts the raw data of a uprobe record to that of the event. Returns its size in bytes; 0 if
- * the record is too short. *ret_raw is borrowed until the next call.
+ * Converts the raw data of a uprobe record to the raw data of the event. Returns its size in bytes;
+ * 0 if the record is too short. *ret_raw is borrowed until the next call.
  */
 size_t usdt_convert(struct usdt *usdt, const void *raw, size_t size, const void **ret_raw);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The locations of the USDT probes of a file, for callers that list them. */
+#include "attar/private/event.h"
 #include "base/check_arg.h"
 #include "elf/elf.h"
 #include "event/probe.h"
@@ -68,7 +69,7 @@ static int give(
 	return event ? fn(ctx, &location) : base_oom();
 }
 
-int attar_usdt_each_location(const char *text, attar_usdt_location_fn *fn, void *ctx)
+int usdt_each_location(const char *text, attar_usdt_location_fn *fn, void *ctx)
 {
 	CHECK_ARG(text, "text");
 	CHECK_ARG(fn, "fn");

@@ -7,11 +7,17 @@
 
 #include "base/map.h"
 #include "base/proc.h"
+#include "base/scan_budget.h"
 #include "event/usdt_files.h"
 #include "event/user_event.h"
 
 /* To create a probe, and to remove it, takes the kernel milliseconds. */
 enum { FILES_MAX = 65536, FILE_SITES_MAX = 64, SITES_MAX = 512 };
+
+/* For mappings and notes of processes that the caller has not named. */
+static const struct scan_budget all_processes = {.user_ns = 100000000,
+	.what = "files",
+	.effect = "USDT probes in some of them are not used"};
 
 struct search {
 	const struct usdt_search *of;
@@ -20,6 +26,8 @@ struct search {
 	struct map shared;    /* processes with shared memory, to be skipped */
 	struct map *unshared; /* output: processes that have the probe */
 	struct map files;     /* inode and device of the searched ones -> 1 */
+	struct scan_budget budget;
+	pid_t pid; /* the process being looked at; 0: the budget does not apply */
 	size_t n_files, n_sites;
 	size_t in_file; /* sites of the file being looked at */
 	int error; /* of the first site that could not be probed */
@@ -91,6 +99,8 @@ static int look_at_file(void *ctx, const struct usdt_file *file)
 		return 0;
 	if (map_get(&search->files, key) || search->files.n >= FILES_MAX)
 		return 0;
+	if (search->pid && !scan_budget_goes_on(&search->budget, search->pid))
+		return 1;
 	if (map_put(&search->files, key, 1) < 0)
 		return base_oom();
 	search->n_files++;
@@ -107,9 +117,22 @@ static int look_at_process(struct search *search, pid_t pid)
 	return usdt_each_file(pid, look_at_file, search);
 }
 
+/* One of all processes. */
+static int look_at_any(struct search *search, pid_t pid)
+{
+	int r;
+
+	if (!scan_budget_begin(&search->budget, pid))
+		return 0;
+	search->pid = pid;
+	r = look_at_process(search, pid);
+	scan_budget_end(&search->budget, pid);
+	return MIN(r, 0);
+}
+
 static int search_other(void *ctx, pid_t pid)
 {
-	return pid == getpid() ? 0 : look_at_process(ctx, pid);
+	return pid == getpid() ? 0 : look_at_any(ctx, pid);
 }
 
 static int none_found(const struct search *search)
@@ -131,7 +154,7 @@ static int none_found(const struct search *search)
 
 int usdt_search(const struct usdt_search *of)
 {
-	struct search search = {.of = of};
+	struct search search = {.of = of, .budget = all_processes};
 	int r = 0;
 
 	if (of->program)
@@ -163,7 +186,7 @@ static int look_at_unshared(void *ctx, pid_t pid)
 	/*
 	 * Files are searched once: a probe found through another process applies to this one too.
 	 */
-	r = look_at_process(search, pid);
+	r = search->of->n_pids ? look_at_process(search, pid) : look_at_any(search, pid);
 	if (r < 0 || !search->n_sites)
 		return r;
 	return map_put(search->unshared, (uint64_t)pid, 1) < 0 ? base_oom() : 0;
@@ -171,7 +194,8 @@ static int look_at_unshared(void *ctx, pid_t pid)
 
 int usdt_search_unshared(const struct usdt_search *of, struct map *unshared)
 {
-	struct search search = {.of = of, .unshared = unshared, .only_trusted = true};
+	struct search search = {
+		.of = of, .unshared = unshared, .only_trusted = true, .budget = all_processes};
 	int r = userevent_each(of->pids, of->n_pids, note_shared, &search.shared);
 
 	if (r == 0 && !of->n_pids)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "attar/private/event.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "base/file.h"
@@ -262,7 +263,7 @@ static int usdt_tracepoints_compare(void *ctx, const char *name, const char *res
 	return 0;
 }
 
-/* number: of the event among those of its name with other arguments; 0: the first. */
+/* number: of the event among the events of its name with other arguments; 0: the first. */
 static int add_location(const struct request *q, const char *provider, const char *name,
 	unsigned number, const char *path, uint64_t offset, uint64_t ref, const char *fetch,
 	bool is_first)
@@ -344,7 +345,7 @@ static int add_table(const struct request *q, const struct usdt_table *table)
 	return r;
 }
 
-int attar_usdt_add(const char *text, attar_usdt_added_fn *fn, void *ctx)
+int usdt_add(const char *text, attar_usdt_added_fn *fn, void *ctx)
 {
 	CHECK_ARG(text, "text");
 
@@ -392,7 +393,7 @@ static int delete_one(void *ctx, const char *name, const char *rest)
 	return 0;
 }
 
-int attar_usdt_delete(const char *pattern)
+int usdt_delete(const char *pattern)
 {
 	CHECK_ARG(pattern, "pattern");
 
@@ -431,7 +432,7 @@ static int list_one(void *ctx, const char *name, const char *rest)
 	return l->fn(l->ctx, text.data, location.data, rest + n + (rest[n] == ' '));
 }
 
-int attar_usdt_each_added(attar_usdt_fn *fn, void *ctx)
+int usdt_each_added(attar_usdt_fn *fn, void *ctx)
 {
 	CHECK_ARG(fn, "fn");
 

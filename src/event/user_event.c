@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "attar/private/event.h"
 #include "base/file.h"
 #include "base/file_limit.h"
 #include "expr/filter.h"
@@ -63,7 +64,7 @@ int userevent_format(const char *name, const char *fields, int id, struct attar_
 static int transport_of(struct parser *parser, const char *word, enum attar_transport *ret)
 {
 	for (unsigned t = ATTAR_TRANSPORT_KERNEL; t <= ATTAR_TRANSPORT_USDT; t++)
-		if (!strcmp(word, attar_transport_name(t))) {
+		if (!strcmp(word, transport_name(t))) {
 			*ret = t;
 			return 0;
 		}

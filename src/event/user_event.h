@@ -27,9 +27,9 @@ enum userevent_kernel {
 enum userevent_kernel userevent_kernel(struct attar_catalog *catalog);
 
 /*
- * Calls fn for each event that programs have registered in shared memory (those of pids; none: all
- * processes), without enabling any. Stops at a nonzero result of fn and returns it. Returns 0 or a
- * negative errno otherwise.
+ * Calls fn for each event that programs have registered in shared memory (the processes of pids;
+ * none: all processes), without enabling any. Stops at a nonzero result of fn and returns it.
+ * Returns 0 or a negative errno otherwise.
  */
 int userevent_each(const pid_t *pids, size_t n_pids, perfume_registered_fn *fn, void *ctx);
 

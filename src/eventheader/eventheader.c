@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "attar/private/eventheader.h"
 #include "base/check_arg.h"
 #include "base/escape.h"
 #include "eventheader/eventheader.h"
@@ -19,7 +20,7 @@ enum { EXTENSION_METADATA = 1, EXTENSION_ACTIVITY = 2, EXTENSION_CHAIN = 0x8000 
 
 /* ---- the tracepoint ---- */
 
-bool attar_eventheader_format(const struct attar_format *format)
+bool eventheader_format(const struct attar_format *format)
 {
 	CHECK_ARG_OR(format, "format", false);
 

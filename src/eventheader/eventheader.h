@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "expr/print.h"
 
-/* How a value is encoded. The numbers are those of the encoding, see attar/eventheader.h. */
+/* How a value is encoded. The numbers are the numbers of the encoding, see attar/eventheader.h. */
 enum {
 	ENCODING_STRUCT = 1,
 	ENCODING_VALUE8,

@@ -537,6 +537,28 @@ static bool fits_other_side(struct expr_parser *p, const struct expr_node *node)
 		expr_text(p->expr, constant), constant->text_len);
 }
 
+/* "[^a-z]" as "[!a-z]": filters of the kernel have the latter only. */
+static void replace_carets(struct expr_parser *p, const struct expr_node *pattern)
+{
+	char *at = p->expr->strings.at + pattern->text, *end = at + pattern->text_len;
+
+	for (; at < end; at++) {
+		char *first = at + 1, *last = NULL;
+
+		if (*at == '\\') {
+			at++;
+		} else if (*at == '[' && first < end) {
+			const char *rest = first + 1 + (*first == '^');
+
+			if (rest < end)
+				last = memchr(rest, ']', (size_t)(end - rest));
+			if (last && *first == '^')
+				*first = '!';
+			at = last ? last : at;
+		}
+	}
+}
+
 int32_t expr_add_infix(struct expr_parser *p, enum expr_op op, int32_t a, int32_t b)
 {
 	struct expr_node node = expr_node_of(op);
@@ -554,6 +576,8 @@ int32_t expr_add_infix(struct expr_parser *p, enum expr_op op, int32_t a, int32_
 	}
 	node.a = a;
 	node.b = b;
+	if (op == EXPR_GLOB && p->dialect->is_strict && node_at(p, b)->op == EXPR_STRING)
+		replace_carets(p, node_at(p, b));
 	make_reals(p, &node);
 	if (node.a < 0 || node.b < 0 || !check_types(p, &node) || !fits_other_side(p, &node))
 		return -1;
@@ -638,7 +662,9 @@ int32_t expr_add_cast(struct expr_parser *p, const struct expr_cast *cast, int32
 		if (cast->is_pointer && cast->element) {
 			node.type.element = cast->element;
 			node.type.is_signed = cast->is_signed;
-			node.type.is_text &= cast->element == 1;
+			/* (char *)&common_type + name_offset is text, as in C */
+			node.type.is_text =
+				cast->element == 1 && (node.type.is_text || expr_is_place(p, a));
 		}
 	} else if (cast->is_pointer) {
 		node.type = u64_type;

@@ -2,6 +2,7 @@
 /* The nodes of a user's expression as text. */
 #include <stdio.h>
 
+#include "attar/private/expr.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "expr/functions.h"
@@ -172,7 +173,7 @@ static void add_node(struct buf *b, const struct attar_expr *e, const struct exp
 	}
 }
 
-size_t attar_expr_part(const struct attar_expr *expr, size_t i, char *ret_text, size_t max)
+size_t expr_part(const struct attar_expr *expr, size_t i, char *ret_text, size_t max)
 {
 	CHECK_ARG_OR(expr, "expr", 0);
 	CHECK_ARG_OR(ret_text, "ret_text", 0);

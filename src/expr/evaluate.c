@@ -7,7 +7,6 @@
 #include "attar/expr.h"
 #include "expr/address.h"
 #include "expr/functions.h"
-#include "tracefs/format.h"
 
 /* ---- fields ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reasons why a KVM guest exited, as in the fields exit_reason or esr_ec of kvm:kvm_exit. Names and
- * numbers are those of the kernel's headers asm/vmx.h, asm/svm.h and (arm64) asm/esr.h, which other
- * architectures lack.
+ * numbers are taken from the kernel's headers asm/vmx.h, asm/svm.h and (arm64) asm/esr.h, which
+ * other architectures lack.
  */
 #include "expr/functions.h"
 

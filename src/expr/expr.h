@@ -92,7 +92,7 @@ struct expr_type {
 	bool is_signed;
 	bool is_text;     /* of bytes: a string, which ends at a NUL or at its length */
 	bool is_address;  /* of bytes: elements before and after these can be read, too */
-	uint16_t element; /* of bytes: size of an element in bytes; is_signed is that of elements */
+	uint16_t element; /* of bytes: size of an element in bytes; is_signed: the elements are */
 };
 
 struct expr_node {

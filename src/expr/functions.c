@@ -91,6 +91,37 @@ static struct expr_value call_comm_get(struct expr_run *run, const struct expr_n
 	return functions_resolve(run, node, run->user->opts.comm_get, ":%llu");
 }
 
+/* A thread that is in none has no text, which is no fault. */
+static struct expr_value functions_group(
+	struct expr_run *run, const struct expr_node *node, enum attar_expr_group group)
+{
+	char *text = own_text(run, node);
+	size_t n = run->user->opts.group_get(run->user->opts.ctx, run->record, group,
+		(int32_t)expr_number(run, node->a), text, ATTAR_EXPR_TEXT_MAX);
+
+	return text_value(text, MIN(n, (size_t)ATTAR_EXPR_TEXT_MAX));
+}
+
+static struct expr_value call_cgroup_get(struct expr_run *run, const struct expr_node *node)
+{
+	return functions_group(run, node, ATTAR_EXPR_CGROUP);
+}
+
+static struct expr_value call_unit_get(struct expr_run *run, const struct expr_node *node)
+{
+	return functions_group(run, node, ATTAR_EXPR_UNIT);
+}
+
+static struct expr_value call_container_get(struct expr_run *run, const struct expr_node *node)
+{
+	return functions_group(run, node, ATTAR_EXPR_CONTAINER);
+}
+
+static struct expr_value call_pod_get(struct expr_run *run, const struct expr_node *node)
+{
+	return functions_group(run, node, ATTAR_EXPR_POD);
+}
+
 static struct expr_value call_syscall_name(struct expr_run *run, const struct expr_node *node)
 {
 	uint64_t number = expr_number(run, node->a);
@@ -278,6 +309,14 @@ static const char *refuses_comm_get(const struct attar_expr_opts *opts)
 	return opts->comm_get ? NULL : "the names of threads are not available here";
 }
 
+static const char *refuses_group_get(const struct attar_expr_opts *opts)
+{
+	if (!opts->group_get)
+		return "control groups, units, containers and pods are not available here";
+	opts->group_get(opts->ctx, NULL, ATTAR_EXPR_CGROUP, 0, NULL, 0);
+	return NULL;
+}
+
 static const char *refuses_printf(const struct attar_expr_opts *opts)
 {
 	return opts->output ? NULL : "output is not available here";
@@ -302,7 +341,9 @@ static const char *refuses_ustring(const struct attar_expr_opts *opts)
 }
 
 const struct function functions[] = {
+	{"cgroup_get", "n", TEXT, call_cgroup_get, refuses_group_get},
 	{"comm_get", "n", TEXT, call_comm_get, refuses_comm_get},
+	{"container_get", "n", TEXT, call_container_get, refuses_group_get},
 	{"error_name", "n", TEXT, call_error_name, NULL},
 	{"exit_reason_str", "nn", TEXT, call_exit_reason, NULL},
 	{"fd_name", "n", TEXT, call_fd_name, refuses_fd_name},
@@ -312,6 +353,7 @@ const struct function functions[] = {
 	{"ntohl", "n", U32, call_ntohl, NULL},
 	{"ntohll", "n", U64, call_ntohll, NULL},
 	{"ntohs", "n", U16, call_ntohs, NULL},
+	{"pod_get", "n", TEXT, call_pod_get, refuses_group_get},
 	{"printf", "f", INT, call_printf, refuses_printf},
 	{"signal_name", "n", TEXT, call_signal_name, NULL},
 	{"strlen", "t", INT, call_len, NULL},
@@ -319,6 +361,7 @@ const struct function functions[] = {
 	{"syscall_name", "n", TEXT, call_syscall_name, NULL},
 	{"system", "f", INT, call_system, refuses_system, .runs_commands = true},
 	{"tcp_state", "n", TEXT, call_tcp_state, NULL},
+	{"unit_get", "n", TEXT, call_unit_get, refuses_group_get},
 	{"ustring", "n", TEXT, call_ustring, refuses_ustring, .reads_memory = true},
 	{"usymbol", "n", TEXT, call_usymbol, refuses_usymbol},
 	{NULL, NULL, INT, NULL, NULL},

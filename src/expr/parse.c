@@ -65,6 +65,9 @@ static int32_t no_constant(struct expr_parser *p)
 {
 	if (*p->p == '\'')
 		return expr_fail(p, "a character is in single quotes, and text in double quotes");
+	if (*p->p == '$' && p->dialect->is_strict)
+		return expr_fail(p, "what a probe fetches is a field" ATTAR_FIX
+				    "name it with args=, as in args=(ptr=$retval)");
 	if (*p->p < '0' || *p->p > '9')
 		return expr_fail(p, "expected an operand");
 	return expr_fail(p, lex_is_too_large(p->p) ? "the number does not fit in 64 bits"

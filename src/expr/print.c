@@ -8,8 +8,8 @@
 #include "tracefs/format.h"
 
 /*
- * Prints addresses in hexadecimal, including those of probes, which the kernel declares as plain
- * longs.
+ * Prints addresses in hexadecimal, including addresses of probes, which the kernel declares as
+ * plain longs.
  */
 static bool is_address(const struct attar_field *field)
 {

@@ -4,6 +4,7 @@
 
 #include "expr/user.h"
 
+#include "attar/private/expr.h"
 #include "base/check_arg.h"
 #include "base/excerpt.h"
 #include "base/option_struct.h"
@@ -378,12 +379,6 @@ struct attar_expr *attar_expr_free(struct attar_expr *e)
 
 /* ---- what it consists of ---- */
 
-const char *attar_expr_text(const struct attar_expr *e)
-{
-	CHECK_ARG_OR(e, "expr", "");
-	return e->text;
-}
-
 size_t attar_expr_columns(const struct attar_expr *e)
 {
 	CHECK_ARG_OR(e, "expr", 0);
@@ -396,7 +391,7 @@ const struct attar_expr_column *attar_expr_get_column(const struct attar_expr *e
 	return i < e->n_columns ? &e->columns[i].pub : NULL;
 }
 
-const struct attar_field *attar_expr_get_field(const struct attar_expr *e)
+const struct attar_field *expr_get_field(const struct attar_expr *e)
 {
 	CHECK_ARG_OR(e, "expr", NULL);
 

@@ -91,19 +91,22 @@ static int32_t add_location(struct expr_parser *p, char *name, size_t n)
 	return node;
 }
 
-/*
- * _comm: the name of the event's thread. The last switch of a thread has no valid _tid, since it is
- * no longer in any PID namespace.
- */
-static int32_t add_comm(struct expr_parser *p)
+/* Names that are a function of the event's thread. */
+static const struct {
+	const char *name, *function;
+} task_names[] = {{"_comm", "comm_get"}, {"_cgroup", "cgroup_get"}, {"_unit", "unit_get"},
+	{"_container", "container_get"}, {"_pod", "pod_get"}};
+
+/* The last switch of a thread has no valid _tid, since it is no longer in any PID namespace. */
+static int32_t add_task_name(struct expr_parser *p, const char *name)
 {
 	const char *before = p->p, *tid = "_tid";
 	struct expr_node node = expr_node_of(EXPR_CALL);
 
-	if (!p->user->opts.comm_get)
-		return -1;
-	while (strcmp(functions[node.number].name, "comm_get") != 0)
+	while (strcmp(functions[node.number].name, name) != 0)
 		node.number++;
+	if (functions[node.number].refusal(&p->user->opts))
+		return -1;
 	if (p->format && attar_format_field(p->format, "common_pid") && proc_has_first_pids())
 		tid = "_tid < 0 ? common_pid : _tid";
 	node.type = functions[node.number].type;
@@ -127,8 +130,9 @@ static int32_t value(struct expr_parser *p, char *name, size_t n)
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		if (!strcmp(members[i].name, name))
 			return add_member(p, i);
-	if (!strcmp(name, "_comm"))
-		return add_comm(p);
+	for (size_t i = 0; i < ARRAY_SIZE(task_names); i++)
+		if (!strcmp(name, task_names[i].name))
+			return add_task_name(p, task_names[i].function);
 	if (!strcmp(name, "true") || !strcmp(name, "false"))
 		return expr_add_integer(p, name[0] == 't', 32, true);
 	return add_location(p, name, n);
@@ -166,7 +170,7 @@ static bool argument(struct expr_parser *p, char wanted, int32_t *ret_node)
 	return !p->reason;
 }
 
-/* A format and its arguments. The pieces are consecutive: those of nested calls come first. */
+/* A format and its arguments. The pieces are consecutive: the pieces of nested calls come first. */
 static bool formatted(struct expr_parser *p, struct expr_node *node)
 {
 	struct buf fmt _cleanup_(buf_done) = {0};
@@ -333,6 +337,8 @@ void user_suggest(const struct attar_expr *e, struct suggest *s)
 		suggest_offer(s, e->format->fields[i].name);
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		suggest_offer(s, members[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(task_names) && (i == 0 || e->opts.group_get); i++)
+		suggest_offer(s, task_names[i].name);
 	for (size_t i = 0; functions[i].name; i++)
 		suggest_offer(s, functions[i].name);
 }

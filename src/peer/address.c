@@ -2,9 +2,6 @@
 #include "peer/address.h"
 
 #include <arpa/inet.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <linux/vm_sockets.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -13,13 +10,22 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/accept_gate.h"
 #include "base/parse.h"
 #include "base/place.h"
+#include "base/socket_peer.h"
 
-enum { WAITING = 8, TRIES_MS = 5000, TRY_MS = 50, PORT_MAX = 65535 };
+enum { TRIES_MS = 5000, TRY_MS = 50, PORT_MAX = 65535 };
 
-/* Ports that need CAP_NET_BIND_SERVICE. A receiver uses one of the upper half. */
-enum { RESERVED = 1024, RESERVED_FIRST = 512 };
+/*
+ * ms until a connection that was not answered is made anew, because the queue of the listener is
+ * full: the kernel would try again after 1, 3 and 7 seconds. Then twice as long each time, up to
+ * the last, and from the first on again.
+ */
+enum { ANEW_HERE_MS = 2, ANEW_HERE_LAST_MS = 64, ANEW_MS = 400, ANEW_LAST_MS = 6400 };
+
+/* A receiver of root uses a reserved port of the upper half. */
+enum { RESERVED_FIRST = 512 };
 
 /* When another machine does not answer: seconds without data, and between probes. */
 enum { IDLE_S = 5, PROBE_S = 3, PROBES = 3, LOST_MS = 15000 };
@@ -132,7 +138,7 @@ static int resolve(const char *option, const struct address *a, struct addrinfo 
 }
 
 /*
- * Looks up the name once, so that is_local is that of the address that is used. A name can have
+ * Looks up the name once, so that is_local belongs to the address that is used. A name can have
  * several addresses: all must be of this machine.
  */
 static int find_tcp(const char *option, struct address *a)
@@ -294,7 +300,7 @@ int address_listen(const char *option, const struct address *a)
 	mask = umask(0177); /* of the socket's file: only this user */
 	r = bind(fd, &at.any, len) < 0 ? -errno : 0;
 	umask(mask);
-	if (r == 0 && listen(fd, WAITING) < 0)
+	if (r == 0 && listen(fd, ACCEPT_QUEUE) < 0)
 		r = -errno;
 	return r < 0 ? listen_failed(option, a, -r) : TAKE_FD(fd);
 }
@@ -317,7 +323,8 @@ static void bind_reserved(int fd)
 	struct sockaddr_vm at = {.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY};
 	int r = -1;
 
-	for (at.svm_port = RESERVED - 1; r < 0 && at.svm_port >= RESERVED_FIRST; at.svm_port--) {
+	for (at.svm_port = RESERVED_PORTS - 1; r < 0 && at.svm_port >= RESERVED_FIRST;
+		at.svm_port--) {
 		r = bind(fd, (const struct sockaddr *)&at, sizeof(at));
 		if (r < 0 && errno != EADDRINUSE)
 			return;
@@ -336,8 +343,8 @@ static void bind_reserved_tcp(int fd, int family)
 	int r = -1;
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	for (unsigned i = 0; r < 0 && i < RESERVED - RESERVED_FIRST; i++) {
-		unsigned port = RESERVED_FIRST + (first + i) % (RESERVED - RESERVED_FIRST);
+	for (unsigned i = 0; r < 0 && i < RESERVED_PORTS - RESERVED_FIRST; i++) {
+		unsigned port = RESERVED_FIRST + (first + i) % (RESERVED_PORTS - RESERVED_FIRST);
 
 		at.in.sin_port = htons((uint16_t)port); /* at the same place in IPv6 */
 		r = bind(fd, &at.any,
@@ -386,6 +393,26 @@ static int connect_once(const union any *to, socklen_t len, int stop, uint64_t d
 	return TAKE_FD(fd);
 }
 
+/* Makes the connection anew while it is not answered. */
+static int connect_anew(
+	const struct address *a, const union any *to, socklen_t len, int stop, uint64_t deadline)
+{
+	const bool is_here = is_loopback(&to->any);
+	const unsigned first = is_here ? ANEW_HERE_MS : ANEW_MS,
+		       last = is_here ? ANEW_HERE_LAST_MS : ANEW_LAST_MS;
+	int r;
+
+	if (a->kind != ADDRESS_TCP)
+		return connect_once(to, len, stop, deadline);
+	for (unsigned ms = first;; ms = ms < last ? 2 * ms : first) {
+		uint64_t until = base_now() + (uint64_t)ms * 1000000;
+
+		r = connect_once(to, len, stop, MIN(until, deadline));
+		if (r != -ETIMEDOUT || until >= deadline)
+			return r;
+	}
+}
+
 /* Whether a listener may appear soon. */
 static bool is_early(int r)
 {
@@ -407,7 +434,7 @@ int address_connect(const char *option, const struct address *a, int stop, uint6
 			"vsock:CID:%u, with the CID of a virtual machine, 2 for the host, or 1 for "
 			"this machine",
 			option, CLIP(a->text), a->port);
-	while (is_early(r = connect_once(&to, len, stop, deadline)) && base_now() < last_try)
+	while (is_early(r = connect_anew(a, &to, len, stop, deadline)) && base_now() < last_try)
 		if (poll(&stopped, 1, TRY_MS) > 0) {
 			r = -ECANCELED;
 			break;
@@ -436,160 +463,22 @@ int address_connect(const char *option, const struct address *a, int stop, uint6
 	ATTAR_FIX "use unix:PATH as the same user, or TLS with the same --peer-psk FILE on both "  \
 		  "sides"
 
-/* In IPv4 or IPv6; an IPv4 address that is mapped into IPv6 becomes one of IPv4. */
-static int find_name(int fd, bool is_peer, struct inet_diag_req_v2 *to)
-{
-	struct sockaddr_storage name;
-	socklen_t size = sizeof(name);
-	const struct sockaddr_in *four = (const void *)&name;
-	const struct sockaddr_in6 *six = (const void *)&name;
-	__be32 *address = is_peer ? to->id.idiag_src : to->id.idiag_dst;
-	__be16 *port = is_peer ? &to->id.idiag_sport : &to->id.idiag_dport;
-
-	if ((is_peer ? getpeername : getsockname)(fd, (struct sockaddr *)&name, &size) < 0)
-		return -errno;
-	*port = name.ss_family == AF_INET ? four->sin_port : six->sin6_port;
-	to->sdiag_family = AF_INET;
-	if (name.ss_family == AF_INET)
-		memcpy(address, &four->sin_addr, 4);
-	else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-		memcpy(address, six->sin6_addr.s6_addr + 12, 4);
-	else
-		memcpy(address, &six->sin6_addr, sizeof(six->sin6_addr)),
-			to->sdiag_family = AF_INET6;
-	return 0;
-}
-
-/*
- * The user of the socket at the other end of a TCP connection within this machine. A socket that
- * is closed, or was not accepted, has no inode: older kernels then say that it is root's.
- */
-static int find_tcp_user(int fd, uid_t *ret_uid)
-{
-	struct {
-		struct nlmsghdr head;
-		struct inet_diag_req_v2 ask;
-	} request = {.head = {.nlmsg_len = sizeof(request),
-			     .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			     .nlmsg_flags = NLM_F_REQUEST},
-		.ask = {.sdiag_protocol = IPPROTO_TCP,
-			.idiag_states = 1 << TCP_ESTABLISHED,
-			.id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}};
-	union {
-		struct nlmsghdr head;
-		char bytes[4096];
-	} answer;
-	const struct inet_diag_msg *found = NLMSG_DATA(&answer.head);
-	const struct inet_diag_sockid *id = &request.ask.id;
-	int diag _cleanup_close_ = -1;
-	ssize_t n;
-
-	if (find_name(fd, true, &request.ask) < 0 || find_name(fd, false, &request.ask) < 0)
-		return -ENOTCONN;
-	diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	if (diag < 0 || send(diag, &request, sizeof(request), 0) < 0)
-		return -errno;
-	n = recv(diag, &answer, sizeof(answer), MSG_DONTWAIT);
-	if (n < (ssize_t)NLMSG_LENGTH(sizeof(*found)) ||
-		answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-		found->idiag_state != TCP_ESTABLISHED || !found->idiag_inode ||
-		found->id.idiag_sport != id->idiag_sport ||
-		found->id.idiag_dport != id->idiag_dport)
-		return -ENOENT;
-	*ret_uid = found->idiag_uid;
-	return 0;
-}
-
-static int find_user(const struct address *a, int fd, uid_t *ret_uid)
-{
-	struct ucred who;
-	socklen_t size = sizeof(who);
-
-	if (a->kind == ADDRESS_TCP)
-		return find_tcp_user(fd, ret_uid);
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
-		return -errno;
-	*ret_uid = who.uid;
-	return 0;
-}
-
-static bool is_own(uid_t uid)
-{
-	return uid == 0 || uid == geteuid();
-}
-
-/* Only root can use a port below 1024, so that it stands for the user. */
-static bool is_own_vsock(int fd, bool is_listener)
-{
-	struct sockaddr_vm peer, self;
-	socklen_t size = sizeof(peer), self_size = sizeof(self);
-	bool is_here;
-
-	if (getpeername(fd, (struct sockaddr *)&peer, &size) < 0 ||
-		getsockname(fd, (struct sockaddr *)&self, &self_size) < 0)
-		return false;
-	if (is_listener)
-		return peer.svm_cid <= VMADDR_CID_HOST && peer.svm_port < RESERVED;
-	is_here = peer.svm_cid == VMADDR_CID_LOCAL || self.svm_cid == VMADDR_CID_LOCAL ||
-		  self.svm_cid == peer.svm_cid;
-	return !is_here || peer.svm_port < RESERVED;
-}
-
 int address_check_owner(const struct address *a, int fd, bool is_listener)
 {
 	uid_t uid, own = geteuid();
 
 	if (a->kind == ADDRESS_VSOCK)
-		return is_own_vsock(fd, is_listener)
+		return socket_peer_is_own_vsock(fd, is_listener)
 			       ? 0
 			       : attar_fail(-EPERM,
 					 "it is not known to be a program of root on this machine "
 					 "or its host, with a port below 1024" OWNER_FIX);
-	if (find_user(a, fd, &uid) < 0)
+	if (socket_peer_user(fd, &uid) < 0)
 		return attar_fail(-EPERM, "its user cannot be found" OWNER_FIX);
-	if (is_own(uid))
+	if (!uid || uid == own)
 		return 0;
 	if (own)
 		return attar_fail(-EPERM, "it belongs to user %u, not to root or user %u" OWNER_FIX,
 			uid, own);
 	return attar_fail(-EPERM, "it belongs to user %u, not to root" OWNER_FIX, uid);
-}
-
-enum { ORIGIN_VM = 1, ORIGIN_USER, ORIGIN_ADDRESS };
-
-static uint64_t origin_of(unsigned kind, uint32_t value)
-{
-	return (uint64_t)kind << 32 | value;
-}
-
-bool address_is_of_user(uint64_t origin)
-{
-	return origin >> 32 == ORIGIN_USER;
-}
-
-uint64_t address_origin(const struct address *a, int fd)
-{
-	union any peer = {0};
-	socklen_t size = sizeof(peer);
-	const struct sockaddr_in *four = (const void *)&peer;
-	const struct sockaddr_in6 *six = (const void *)&peer;
-	uint64_t network = 0;
-	uid_t uid;
-
-	if (a->kind == ADDRESS_VSOCK) {
-		if (is_own_vsock(fd, true))
-			return 0;
-		getpeername(fd, &peer.any, &size);
-		return origin_of(ORIGIN_VM, peer.vm.svm_cid);
-	}
-	if (find_user(a, fd, &uid) == 0)
-		return is_own(uid) ? 0 : origin_of(ORIGIN_USER, uid);
-	getpeername(fd, &peer.any, &size);
-	if (peer.any.sa_family == AF_INET)
-		return origin_of(ORIGIN_ADDRESS, four->sin_addr.s_addr);
-	if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-		memcpy(&network, six->sin6_addr.s6_addr + 8, sizeof(network));
-	else
-		memcpy(&network, &six->sin6_addr, sizeof(network));
-	return network ?: 1;
 }

@@ -5,7 +5,7 @@
  *	PORT, HOST:PORT, [HOST]:PORT	TCP; without a host 127.0.0.1
  *	vsock:PORT, vsock:CID:PORT	between a virtual machine and its host
  *	unix:PATH			a Unix socket
- *	PATH				with a slash: a file, a character device such as that of
+ *	PATH				with a slash: a file, a character device of
  *					virtio-serial, or a Unix socket that exists
  *
  * Sockets are created by the side that pushes, which listens; the side that pulls connects.
@@ -64,14 +64,5 @@ void address_keep_alive(const struct address *address, int fd);
  * machine or its host; the end that connects, only if the listener is on this machine.
  */
 int address_check_owner(const struct address *address, int fd, bool is_listener);
-
-/*
- * Who is at the other end, for limits: a number for each other user of this machine, address
- * (IPv6: the first 64 bits) and virtual machine; 0: root, or this user.
- */
-uint64_t address_origin(const struct address *address, int fd);
-
-/* Whether an origin is a user of this machine. */
-bool address_is_of_user(uint64_t origin);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Frames: how events travel between two attars. A connection carries frames in both directions; a
- * file or character device carries those of the sender only.
+ * file or character device carries the frames of the sender only.
  *
  * All numbers are little-endian. A frame is a header of 32 bytes and its payload:
  *
@@ -37,8 +37,8 @@
  * data wait for the receiver: these show how the clocks drift apart.
  *
  * In a file or device, DATA follow HELLO at once. Samples that the sender drops because the
- * receiver is slow are reported by a LOST record in the DATA, as the kernel reports those of its
- * rings.
+ * receiver is slow are reported by a LOST record in the DATA, as the kernel reports the losses of
+ * its rings.
  */
 #ifndef PEER_FRAME_H
 #define PEER_FRAME_H

@@ -33,7 +33,7 @@ int64_t offset_at(const struct offset *offset, uint64_t time);
 
 /*
  * The other clock was found ahead by this at `time`, with this maximum error. Times that are not
- * later than those of earlier calls, or of more than 36 years, are ignored.
+ * later than the times of earlier calls, or of more than 36 years, are ignored.
  */
 void offset_follow(struct offset *offset, uint64_t time, int64_t ahead, uint64_t error);
 

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <termios.h>
 
-#include "base/escape.h"
 #include "base/user_file.h"
 #include "peer/frame.h"
 #include "peer/link.h"
@@ -20,12 +19,16 @@ enum {
 	MEASURE_NS = 500000000, /* between these */
 	READ_BYTES = 256 << 10,
 	GREETING_MS = 1000, /* between looks whether a sender has answered */
-	REFUSED_MS = 1000,   /* that a sender has to read why it was refused, and to close */
-	HELLO_NUMBERS = 24,  /* bytes */
+	REFUSED_MS = 1000,  /* that a sender has to read why it was refused, and to close */
+	HELLO_NUMBERS = 24, /* bytes */
 	HOST_MAX = 256,
 	FRAMES_MAX = 1000, /* without data or a time, in turn */
 	READS_MAX = 16,    /* of READ_BYTES in turn, without data */
+	OPEN_TIMES = 6,    /* SILENT_NS, at most, for the begin of the recording */
 };
+
+/* A sender on a network says at least 10 times a second how far it has come. */
+#define SILENT_NS UINT64_C(10000000000)
 
 /* The sender's clock is ahead by this when it shows `time`, ns. */
 struct measurement {
@@ -51,11 +54,13 @@ struct receiver {
 	unsigned pongs;
 	char host[HOST_MAX];
 	struct offset offset;
-	struct measurement best; /* at the start, or the newest one */
-	unsigned pongs_later;    /* of the newest measurement */
-	uint64_t measured;       /* when it began */
-	uint64_t since;          /* see receiver_since() */
-	uint64_t heard;
+	struct measurement best;    /* at the start, or the newest one */
+	unsigned pongs_later;       /* of the newest measurement */
+	uint64_t measured;          /* when it began */
+	uint64_t since;             /* see receiver_since() */
+	uint64_t heard, moved;      /* when something was read, and when `since` became later */
+	uint64_t asked;             /* when it was told to start */
+	uint64_t began, until;      /* see receiver_begin(); began is 0 before, until: 0: no end */
 	bool is_damaged, is_closed; /* closed: by the sender */
 	bool is_refused;            /* why is what the sender said */
 	char why[256], damage[320];
@@ -230,6 +235,8 @@ static void take_frame(struct receiver *r, const struct frame *frame)
 		r->idle_frames = frame->len ? 0 : r->idle_frames;
 		r->samples = frame->samples;
 	} else if (frame->type == FRAME_TIME && frame->len == 8) {
+		if (r->since < frame_get_u64(frame->payload))
+			r->moved = base_now();
 		r->since = MAX(r->since, frame_get_u64(frame->payload));
 		r->idle_frames = 0; /* many of them can wait for a receiver that was stopped */
 	} else if (frame->type == FRAME_SYMBOLS) {
@@ -307,11 +314,47 @@ static int next_frame(struct receiver *r)
 	return 1;
 }
 
+static bool is_stopped(const struct receiver *r)
+{
+	struct pollfd stop = {.fd = r->opts.stop, .events = POLLIN};
+
+	return poll(&stop, 1, 0) > 0;
+}
+
+/* A run ends by the sender's clock: without this, a sender could keep it from ending. */
+static void check_time(struct receiver *r)
+{
+	uint64_t now = base_now(), longest;
+
+	if (!r->link.is_socket || r->is_one_way)
+		return;
+	if (!r->began) {
+		longest = r->asked + OPEN_TIMES * SILENT_NS;
+		if (now > r->heard + SILENT_NS || now > longest)
+			damaged(r, "it has not sent the begin of its events in time");
+		return;
+	}
+	longest = r->until + OPEN_TIMES * (r->until - r->began + SILENT_NS);
+	if (r->until && now > r->until + SILENT_NS && (now > r->moved + SILENT_NS || now > longest))
+		damaged(r, "the time of its events does not go on");
+}
+
+void receiver_begin(struct receiver *r, uint64_t duration)
+{
+	r->began = r->moved = base_now();
+	r->until = duration && duration < UINT64_MAX / OPEN_TIMES / 2 ? r->began + duration : 0;
+}
+
 ssize_t receiver_read(struct receiver *r, void *bytes, size_t room)
 {
 	size_t n;
 
 	r->reads = 0;
+	check_time(r);
+	if (r->is_damaged)
+		r->data_len = 0;
+	if (!r->began && is_stopped(r))
+		return -ECANCELED;
 	if (!r->ended && !r->is_damaged)
 		measure_again(r);
 	while (!r->data_len) {
@@ -414,7 +457,7 @@ static int greet(struct receiver *r)
 	if (r->best.error != UINT64_MAX)
 		offset_start(&r->offset, r->best.ahead, r->best.error);
 	r->best.error = UINT64_MAX;
-	r->measured = base_now();
+	r->measured = r->asked = base_now();
 	return ret == 0 && !r->is_one_way ? put(r, FRAME_START, NULL, 0) : ret;
 }
 
@@ -437,8 +480,8 @@ static int not_greeted(struct receiver *r, int ret)
 static void end_refused(struct receiver *r)
 {
 	uint64_t deadline = base_now() + (uint64_t)REFUSED_MS * 1000000;
-	struct pollfd fds[] = {{.fd = r->link.fd, .events = POLLIN},
-		{.fd = r->opts.stop, .events = POLLIN}};
+	struct pollfd fds[] = {
+		{.fd = r->link.fd, .events = POLLIN}, {.fd = r->opts.stop, .events = POLLIN}};
 
 	if (!r->link.tls || r->greeted || r->is_closed)
 		return;

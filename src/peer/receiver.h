@@ -3,6 +3,8 @@
  * Reads the recording that a sender (peer/sender.h) sends in frames, as a stream of bytes.
  *
  *	receiver_new(&opts, &r);
+ *	...					// the begin of the recording
+ *	receiver_begin(r, 0);
  *	while ((n = receiver_read(r, bytes, room)) > 0 || n == -EAGAIN)
  *		...					// after -EAGAIN: poll receiver_fd()
  *	if (receiver_damage(r)) ...			// reason for a premature end
@@ -33,9 +35,15 @@ struct receiver *receiver_free(struct receiver *receiver);
 
 /*
  * Returns the number of bytes read; 0 at the end, including a premature one; -EAGAIN if no data is
- * available; -ENOMEM. Does not block.
+ * available; -ENOMEM; -ECANCELED: opts.stop, before receiver_begin(). Does not block.
  */
 ssize_t receiver_read(struct receiver *receiver, void *bytes, size_t room);
+
+/*
+ * The begin of the recording was read. The rest ends early if the sender does not report later
+ * times although it should have reached the end of this duration, ns; 0: none.
+ */
+void receiver_begin(struct receiver *receiver, uint64_t duration);
 
 /* To poll for input; -1: a regular file, which is always readable. */
 int receiver_fd(const struct receiver *receiver);
@@ -59,8 +67,8 @@ uint64_t receiver_last_received(const struct receiver *receiver);
 const char *receiver_host(const struct receiver *receiver);
 
 /*
- * A time of the sender's CLOCK_MONOTONIC by that of this machine. The clocks are compared again and
- * again, and a drift is corrected; times that were converted before do not change.
+ * A time of the sender's CLOCK_MONOTONIC by the clock of this machine. The clocks are compared
+ * again and again, and a drift is corrected; times that were converted before do not change.
  */
 uint64_t receiver_here(const struct receiver *receiver, uint64_t time);
 

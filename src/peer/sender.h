@@ -20,7 +20,7 @@
 #include "peer/address.h"
 #include "peer/tls.h"
 
-/* Of an origin other than root and this user (address_origin()), only some can be connected. */
+/* Of an origin other than root and this user (socket_peer_origin()), only some can be connected. */
 enum { SENDER_CLIENTS = 16, SENDER_CLIENTS_OF_ORIGIN = SENDER_CLIENTS / 4, SENDER_SILENT_S = 15 };
 
 struct peer_sender_opts {

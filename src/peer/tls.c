@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "peer/tls.h"
 
-#include "base/file.h"
 #include "base/library.h"
 #include "base/parse.h"
 #include "base/user_file.h"

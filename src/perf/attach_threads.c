@@ -23,6 +23,7 @@ enum {
 	ROUNDS = 64,         /* a process may create threads as fast as they are opened */
 	SCOUT_BYTES = 65536, /* of a ring: some thousand records */
 	RECORD_NS = 5000000, /* from the creation of a thread to its record, at most */
+	FORK_NS = 1000000,   /* from the inheritance to the thread in /proc, at most */
 };
 
 /*
@@ -328,6 +329,10 @@ static bool creates_threads(struct attar_target *t, int *ret_error)
 	if (t->kind != ATTAR_TARGET_TASKS || !t->inherit || !t->pids.n)
 		return false;
 	*ret_error = target_rescan(t);
+	if (*ret_error == 0) { /* some may have inherited from a part of the counters */
+		wait_for(FORK_NS);
+		*ret_error = target_rescan(t);
+	}
 	return *ret_error > 0;
 }
 

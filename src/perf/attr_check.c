@@ -9,7 +9,6 @@
 #include <linux/hw_breakpoint.h>
 
 #include "base/base.h"
-#include "perf/kernel.h"
 
 enum { STACK_USER_MAX = 65528, FLAGS_WORD = 5 };
 

@@ -8,6 +8,7 @@
 
 #include <sys/mman.h>
 
+#include "attar/private/record.h"
 #include "attar/record.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
@@ -172,7 +173,7 @@ int attar_aux_read(
 
 	if (record->type != PERF_RECORD_AUX)
 		return attar_fail(-EINVAL, "a %s record does not describe AUX data",
-			attar_record_name(record->type));
+			record_name(record->type));
 	if (aux->snapshot)
 		return attar_fail(-EINVAL,
 			"the AUX area is a snapshot area" ATTAR_FIX

@@ -114,27 +114,31 @@ static int keep_irqs(struct program *p, int disabled)
 }
 
 /*
- * The number of the flag TIF_NEED_RESCHED, from arch/ARCH/include/asm/thread_info.h and, since
- * Linux 6.18 on x86, include/asm-generic/thread_info_tif.h.
+ * The flags TIF_NEED_RESCHED and, since Linux 6.13 on x86, TIF_NEED_RESCHED_LAZY, from
+ * arch/ARCH/include/asm/thread_info.h and, since Linux 6.18 on x86,
+ * include/asm-generic/thread_info_tif.h. 0: unknown.
  */
-static int need_resched_bit(void)
+int32_t bpf_filter_resched_flags(int version)
 {
 #if defined(__x86_64__)
-	return kernel_get()->version < KERNEL_VERSION_OF(6, 18) ? 3 : 4;
+	int32_t flags = version < KERNEL_VERSION_OF(6, 18) ? 1 << 3 : 1 << 4;
+
+	return version < KERNEL_VERSION_OF(6, 13) ? flags : flags | flags << 1;
 #elif defined(__aarch64__)
-	return 1;
+	return 1 << 1;
 #else
-	return -1;
+	return 0;
 #endif
 }
 
 /* task->thread_info.flags */
 static int keep_need_resched(struct program *p, const struct btf *btf, int wanted)
 {
-	int bit = need_resched_bit(), r;
+	int32_t wanted_flags = bpf_filter_resched_flags(kernel_get()->version);
 	uint32_t info, flags;
+	int r;
 
-	if (bit < 0)
+	if (!wanted_flags)
 		return attar_fail(-EOPNOTSUPP, "--tif_need_resched: unknown on this architecture");
 	r = btf_offset(btf, "task_struct", "thread_info", &info);
 	if (r == 0)
@@ -142,7 +146,7 @@ static int keep_need_resched(struct program *p, const struct btf *btf, int wante
 	if (r < 0)
 		return r;
 	read_kernel(p, TASK, info + flags, 8);
-	bpf_filter_add(p, BPF_ALU64 | BPF_AND | BPF_K, VALUE, 0, 0, 1 << bit);
+	bpf_filter_add(p, BPF_ALU64 | BPF_AND | BPF_K, VALUE, 0, 0, wanted_flags);
 	drop_if(p, VALUE, wanted ? BPF_JEQ : BPF_JNE, 0);
 	return 0;
 }

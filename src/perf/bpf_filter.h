@@ -23,4 +23,10 @@ struct bpf_filter {
  */
 int bpf_filter_load(const struct bpf_filter *filter, int *ret_fd);
 
+/*
+ * The bits of thread_info.flags that say that a task is to be rescheduled, in kernels of this
+ * version, KERNEL_VERSION_OF(). 0: unknown on this architecture.
+ */
+int32_t bpf_filter_resched_flags(int version);
+
 #endif

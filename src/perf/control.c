@@ -6,10 +6,12 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 
+#include "attar/private/perf.h"
 #include "base/check_arg.h"
 #include "perf/counter.h"
 #include "perf/counter_read.h"
 #include "perf/group.h"
+#include "perf/kernel_defects.h"
 #include "record/uapi.h"
 
 enum { BPF_PROGRAMS_MAX = 64 }; /* per tracepoint: BPF_TRACE_MAX_PROGS in the kernel */
@@ -91,12 +93,12 @@ static int all_of_this_thread(int request, const char *what)
 	return 0;
 }
 
-int attar_counters_enable_all(void)
+int counters_enable_all(void)
 {
 	return all_of_this_thread(PR_TASK_PERF_EVENTS_ENABLE, "enable");
 }
 
-int attar_counters_disable_all(void)
+int counters_disable_all(void)
 {
 	return all_of_this_thread(PR_TASK_PERF_EVENTS_DISABLE, "disable");
 }
@@ -139,6 +141,11 @@ int attar_counter_refresh(struct attar_counter *c, unsigned n)
 {
 	CHECK_OWN(c, "counter");
 
+	if (attar_attr_is_clock(&c->attr) && kernel_may_have(kernel_get(), DEFECT_CLOCK_REFRESH))
+		return attar_fail(-EOPNOTSUPP, "cannot refresh '%s': Linux %s %s" ATTAR_FIX "%s",
+			CLIP(c->name), kernel_get()->release,
+			kernel_defect_info(DEFECT_CLOCK_REFRESH)->what,
+			kernel_defect_info(DEFECT_CLOCK_REFRESH)->avoid);
 	return each_instance(c, &(struct request){PERF_EVENT_IOC_REFRESH, number(n), "refresh",
 					c->attr.inherit ? "inherited events cannot be limited to a "
 							  "number of overflows (attr.inherit)"

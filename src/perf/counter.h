@@ -110,7 +110,7 @@ uint64_t counter_id(const struct counter_fd *it);
 int counters_open_instances(
 	struct attar_counter *const *c, size_t n, struct attar_target *t, unsigned flags);
 
-/* The same on the instances with these numbers. Those of thread i are [i * cpus.n, + cpus.n). */
+/* The same on the instances with these numbers. Thread i has [i * cpus.n, + cpus.n). */
 int counters_open_range(struct attar_counter *const *c, size_t n, struct attar_target *t,
 	size_t first, size_t end, unsigned flags);
 

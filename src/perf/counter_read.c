@@ -8,6 +8,7 @@
 
 #include <time.h>
 
+#include "attar/private/perf.h"
 #include "base/check_arg.h"
 #include "perf/group.h"
 #include "perf/value.h"
@@ -71,7 +72,7 @@ static void sum_add(const struct attar_counter *c, struct counter_read_sum *s,
 		s->task = (struct attar_value){0};
 		s->tid = it->tid;
 	}
-	attar_value_join(&s->task, v);
+	value_join(&s->task, v);
 }
 
 static int failed(const struct attar_counter *c, const struct counter_fd *it, int error)
@@ -335,7 +336,7 @@ static void settle_task(const struct attar_counter *c, struct attar_value *value
 	struct attar_value whole = {0};
 
 	for (size_t i = 0; i < n; i++)
-		attar_value_join(&whole, &values[i]);
+		value_join(&whole, &values[i]);
 	if (c->one_core_kind || !c->every_cpu || whole.quality > ATTAR_QUALITY_SCALED)
 		return;
 	for (size_t i = 0; i < n; i++) {
@@ -361,7 +362,7 @@ void attar_values_settle(const struct attar_counter *c, struct attar_value *valu
 	}
 }
 
-uint64_t attar_counter_lost(const struct attar_counter *c)
+uint64_t counter_lost(const struct attar_counter *c)
 {
 	CHECK_ARG_OR(c, "counter", 0);
 
@@ -393,7 +394,7 @@ void counter_take_out(struct attar_counter *c, size_t instance, const struct att
 	rebase(it, &v);
 	if (!c->shares)
 		v.time_enabled = v.time_running;
-	attar_value_join(sum, &v);
+	value_join(sum, &v);
 	if (!c->shares)
 		sum->time_enabled = sum->time_running;
 	sum->elsewhere = c->one_core_kind || !c->every_cpu;
@@ -569,7 +570,7 @@ static __attribute__((noinline)) int give_values(const struct attar_group *g, ui
 	return worst;
 }
 
-int attar_group_values(struct attar_group *g, uint64_t *ret_values)
+int group_values(struct attar_group *g, uint64_t *ret_values)
 {
 	CHECK_ARG(g, "group");
 	CHECK_ARG(ret_values, "ret_values");

@@ -15,7 +15,7 @@
 
 enum { TASKS = 32, WARM_UP = 4, STACK_BYTES = 1 << 14 };
 
-/* Of each task: until its creator goes on, and until the creator has seen its end. */
+/* Times of each task: until its creator goes on, and until the creator has seen its end. */
 struct times {
 	uint64_t created[TASKS], ended[TASKS];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The modes of the CPU in which an event is sampled, as the modifiers u, k, h, G and H select them,
- * and those of its samples: sets of PERF_RECORD_MISC_KERNEL and so on, as bits.
+ * and the modes of its samples: sets of PERF_RECORD_MISC_KERNEL and so on, as bits.
  */
 #ifndef PERF_MODES_H
 #define PERF_MODES_H

@@ -5,8 +5,6 @@
  */
 #include "perf/negotiate.h"
 
-#include "base/file.h"
-#include "perf/attr_check.h"
 #include "perf/capabilities.h"
 #include "perf/features.h"
 #include "perf/kernel.h"
@@ -139,6 +137,27 @@ static int open_readable(struct attar_counter *c, const struct instance *p)
 	return instance_open(c, p);
 }
 
+/*
+ * Since Linux 7.0 a virtual machine can have the hardware counters for itself (mediated vPMU):
+ * while it exists, events that count guests are refused.
+ */
+static int open_host_only(struct attar_counter *c, const struct instance *p, int refused)
+{
+	int fd;
+
+	if (c->attr.exclude_guest || c->attr.exclude_host)
+		return refused;
+	c->attr.exclude_guest = 1;
+	fd = instance_open(c, p);
+	if (fd >= 0)
+		log_note("%s: guests are left out, because a virtual machine has the hardware "
+			 "counters for itself",
+			c->name);
+	else
+		c->attr.exclude_guest = 0;
+	return fd < 0 ? refused : fd;
+}
+
 int instance_open_first(struct attar_counter *c, const struct instance *p, unsigned flags)
 {
 	int fd = flags & ATTAR_COUNTER_SELF_READ ? open_readable(c, p) : instance_open(c, p);
@@ -154,5 +173,7 @@ int instance_open_first(struct attar_counter *c, const struct instance *p, unsig
 		 */
 		fd = user == -EACCES || user == -EPERM ? fd : user;
 	}
+	if (fd == -EOPNOTSUPP && flags & ATTAR_COUNTER_DEGRADE)
+		fd = open_host_only(c, p, fd);
 	return fd;
 }

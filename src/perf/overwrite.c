@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "attar/private/perf.h"
 #include "base/check_arg.h"
 #include "perf/ring.h"
 
@@ -159,7 +160,7 @@ int rings_look(struct attar_ring *const *rings, size_t n)
 	return (int)MIN(records, (size_t)INT32_MAX);
 }
 
-int attar_rings_freeze(struct attar_ring *const *rings, size_t n)
+int rings_freeze(struct attar_ring *const *rings, size_t n)
 {
 	CHECK_ARG(rings || !n, "rings");
 
@@ -182,7 +183,7 @@ int attar_rings_freeze(struct attar_ring *const *rings, size_t n)
 	return r;
 }
 
-int attar_rings_thaw(struct attar_ring *const *rings, size_t n)
+int rings_thaw(struct attar_ring *const *rings, size_t n)
 {
 	CHECK_ARG(rings || !n, "rings");
 
@@ -206,7 +207,7 @@ const struct perf_event_header *ring_take_frozen(struct attar_ring *r)
 	return ring_record(r, r->positions.at[r->next++], RING_RECORD_MAX);
 }
 
-uint64_t attar_ring_forgotten(const struct attar_ring *r)
+uint64_t ring_forgotten(const struct attar_ring *r)
 {
 	CHECK_ARG_OR(r, "ring", 0);
 

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "attar/private/perf.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "perf/counter.h"
@@ -272,7 +273,7 @@ int attar_rings_new(struct attar_target *target, struct attar_counter *const *co
 	return new_rings(__func__, target, counters, n_counters, bytes, false, ret_rings, ret_n);
 }
 
-int attar_rings_new_overwritten(struct attar_target *target, struct attar_counter *const *counters,
+int rings_new_overwritten(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n)
 {
 	CHECK_OWN(target, "target");
@@ -315,7 +316,7 @@ int attar_ring_cpu(const struct attar_ring *r)
 	return r->cpu;
 }
 
-size_t attar_ring_size(const struct attar_ring *r)
+size_t ring_data_size(const struct attar_ring *r)
 {
 	CHECK_ARG_OR(r, "ring", 0);
 

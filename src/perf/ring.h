@@ -78,7 +78,7 @@ static inline const struct perf_event_header *ring_take(struct attar_ring *r)
 	return header;
 }
 
-/* attar_rings_freeze() without pausing output: finds the records of the overwritable rings. */
+/* rings_freeze() without pausing output: finds the records of the overwritable rings. */
 int rings_look(struct attar_ring *const *rings, size_t n);
 
 /* Unmaps and frees one ring of attar_rings_new(); the caller updates the array. */

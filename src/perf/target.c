@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "attar/private/perf.h"
 #include "base/check_arg.h"
 #include "base/file_limit.h"
 #include "base/option_struct.h"
@@ -430,7 +431,7 @@ struct attar_target *attar_target_free(struct attar_target *t)
 	return NULL;
 }
 
-enum attar_target_kind attar_target_kind_of(const struct attar_target *t)
+enum attar_target_kind target_kind_of(const struct attar_target *t)
 {
 	CHECK_ARG_OR(t, "target", ATTAR_TARGET_SYSTEM);
 
@@ -444,7 +445,7 @@ int attar_target_start(struct attar_target *t)
 	return t->command.pid ? command_start(&t->command) : 0;
 }
 
-pid_t attar_target_command_pid(const struct attar_target *t)
+pid_t target_command_pid(const struct attar_target *t)
 {
 	CHECK_ARG_OR(t, "target", 0);
 
@@ -554,8 +555,7 @@ int attar_target_command_status(const struct attar_target *t)
 	return t->command.ended ? t->command.status : -1;
 }
 
-int attar_target_command_times(
-	const struct attar_target *t, uint64_t *ret_user, uint64_t *ret_system)
+int target_command_times(const struct attar_target *t, uint64_t *ret_user, uint64_t *ret_system)
 {
 	CHECK_ARG(t, "target");
 	CHECK_ARG(ret_user, "ret_user");
@@ -578,7 +578,7 @@ const char *attar_target_cgroup(const struct attar_target *t, size_t i)
 	return i < t->cgroup_names.n ? t->cgroup_names.at[i] : NULL;
 }
 
-const int *attar_target_cpus(const struct attar_target *t, size_t *ret_n)
+const int *target_cpus(const struct attar_target *t, size_t *ret_n)
 {
 	CHECK_ARG_OR(t, "target", NULL);
 	CHECK_ARG_OR(ret_n, "ret_n", NULL);

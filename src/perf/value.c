@@ -5,6 +5,7 @@
  */
 #include "perf/value.h"
 
+#include "attar/private/perf.h"
 #include "base/check_arg.h"
 
 uint64_t value_scale(uint64_t raw, uint64_t enabled, uint64_t running)
@@ -87,7 +88,7 @@ void attar_value_add(struct attar_value *sum, const struct attar_value *v)
 	sum->by_self_read |= v->by_self_read;
 }
 
-void attar_value_join(struct attar_value *whole, const struct attar_value *part)
+void value_join(struct attar_value *whole, const struct attar_value *part)
 {
 	CHECK_ARG_OR(whole, "whole", );
 	CHECK_ARG_OR(part, "part", );

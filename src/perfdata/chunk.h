@@ -54,8 +54,8 @@ static inline void feed_consume(struct feed *feed, size_t n)
 
 /*
  * Makes room after end. If less than half of the chunk is left, the unread bytes (at most 64 KiB)
- * move to its start, or to that of a new one if parts borrow this one. Returns the room in bytes,
- * at least half a chunk; or -ENOMEM.
+ * move to its start, or to the start of a new one if parts borrow this one. Returns the room in
+ * bytes, at least half a chunk; or -ENOMEM.
  */
 ssize_t feed_room(struct chunk_pool *pool, struct feed *feed);
 

@@ -22,7 +22,7 @@ static int read_attr(
 	return 0;
 }
 
-/* Adds ids to those of an event. */
+/* Adds ids to the ids of an event. */
 static int read_ids(struct recording *r, struct event_entry *entry, size_t index, struct cursor *c)
 {
 	uint64_t n = cursor_left(c) / 8, before = entry->event.n_ids, *ids;

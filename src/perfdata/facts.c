@@ -55,6 +55,12 @@ const struct recording_waits *recording_get_waits(
 	return &r->waits[moment];
 }
 
+const recording_scheds *recording_get_scheds(
+	const struct recording *r, enum recording_moment moment)
+{
+	return &r->scheds[moment];
+}
+
 const struct recording_missing *recording_missing(const struct recording *r, size_t *ret_n)
 {
 	*ret_n = r->missing.n;

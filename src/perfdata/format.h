@@ -44,6 +44,7 @@ enum data_record {
 	RECORD_COMPRESSED = 81,
 	RECORD_FINISHED_INIT = 82,
 	RECORD_COMPRESSED2 = 83, /* u64 size; bytes, padded. Linux 6.16 */
+	RECORD_DAMAGED = 256,    /* from here on: far beyond what any version of perf writes */
 };
 
 enum data_feature {
@@ -74,8 +75,9 @@ enum data_feature {
  * Of RECORD_EVENT_UPDATE. All but the first are attar's own: further ids of the event, u64 each, in
  * a pipe, whose events are described before its data; the pid of the process that records, u64; how
  * many events of all kinds the kernel counted on a CPU but did not deliver, at the end: the number
- * and the CPU, u64 each; and what threads waited for, see perfdata/waits.c. Other readers ignore
- * unknown types.
+ * and the CPU, u64 each; what threads waited for, see perfdata/waits.c; and what the scheduler had
+ * counted for them, see perfdata/scheds.c; control groups, see perfdata/task_groups.c; the CPUs
+ * that were online at the start, as the kernel lists them. Other readers ignore unknown types.
  */
 enum {
 	EVENT_UPDATE_NAME = 2,
@@ -84,6 +86,9 @@ enum {
 	EVENT_UPDATE_MISSING = 0x61740003,
 	EVENT_UPDATE_WAITS = 0x61740004,
 	EVENT_UPDATE_WAIT = 0x61740005,
+	EVENT_UPDATE_SCHEDS = 0x61740006,
+	EVENT_UPDATE_GROUP = 0x61740007,
+	EVENT_UPDATE_ONLINE = 0x61740008,
 };
 
 /* The id has 20 bytes and a size; older tools write 20 bytes without a size. */

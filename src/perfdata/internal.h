@@ -12,6 +12,8 @@
 #include "perfdata/decompress.h"
 #include "perfdata/recording.h"
 #include "perfdata/swap.h"
+#include "perfdata/scheds.h"
+#include "perfdata/task_groups.h"
 #include "perfdata/waits.h"
 
 enum {
@@ -78,6 +80,8 @@ struct recording {
 	VEC(struct recording_build_id) build_ids;
 	VEC(struct recording_missing) missing;
 	struct recording_waits waits[RECORDING_MOMENTS];
+	recording_scheds scheds[RECORDING_MOMENTS];
+	recording_groups groups;
 	struct tracing_data tracing;
 	char *names; /* bytes of FEATURE_NAMES; owned; NULL: none */
 	size_t names_len;
@@ -94,7 +98,7 @@ const char *recording_keep(struct recording *r, const char *text);
  */
 int recording_add_event(struct recording *r, const void *attr, size_t attr_len, struct cursor ids);
 
-/* Adds ids to those of an event. The pointer to the former ones is invalid then. 0 or -ENOMEM. */
+/* Adds ids to the ids of an event. The pointer to the former ones is invalid then. 0 or -ENOMEM. */
 int recording_add_ids(struct recording *r, size_t index, struct cursor ids);
 
 /*

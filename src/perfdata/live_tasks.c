@@ -58,7 +58,7 @@ static struct live_mappings *mappings_ref(struct live_mappings *mappings)
 	return mappings;
 }
 
-/* Makes them those of this process alone. False: out of memory. */
+/* Makes them the mappings of this process alone. False: out of memory. */
 static bool own_mappings(struct live_process *process)
 {
 	struct live_mappings *old = process->mappings, *new;
@@ -451,7 +451,7 @@ static size_t put_thread(
 	return 2;
 }
 
-/* First threads come first, and mappings last: a process does not inherit those of another. */
+/* First threads come first, and mappings last: a process does not inherit them from another. */
 size_t live_tasks_put(const struct live_tasks *t, struct buf *b)
 {
 	size_t n = t->waiting.n + t->symbols.n;

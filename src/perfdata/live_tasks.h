@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tasks that run while a recording is written to files that follow each other: their names and
- * mappings, and the kernel's symbols that appeared, such as those of BPF programs, according to the
- * records that were written. The next file repeats them, so that each file can be read alone.
+ * mappings, and the kernel's symbols that appeared, such as symbols of BPF programs, according to
+ * the records that were written. The next file repeats them, so that each file can be read alone.
  *
- * Records are given in the order of the rings. Those of a round are applied in the order of their
- * times, up to the newest time of the round before, since later rounds have newer ones only. The
- * others wait, and the next file has them as they are.
+ * Records are given in the order of the rings. The records of a round are applied in the order of
+ * their times, up to the newest time of the round before, since later rounds have newer ones only.
+ * The others wait, and the next file has them as they are.
  *
  * Bounds: the running threads and those that ended in the last two rounds, 65,536 mappings of a
  * process, 65,536 symbols, and the records of two rounds.
@@ -21,7 +21,7 @@
 
 enum { LIVE_MAPPINGS_MAX = 65536, LIVE_SYMBOLS_MAX = 65536 };
 
-/* Up to a NUL; the kernel's names have up to 15 bytes, those of workers up to 63. */
+/* Up to a NUL; the kernel's names have up to 15 bytes, names of workers up to 63. */
 struct live_name {
 	char text[64];
 };

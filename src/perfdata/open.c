@@ -12,6 +12,7 @@
 #include "perfdata/script.h"
 
 enum {
+	ASK_MS = 100,
 	SCRIPT_BYTES_MAX = 16 << 20,
 	ANYBODY = 65534, /* owns what others send, and files that all can change */
 };
@@ -71,9 +72,16 @@ static int open_input(struct recording *r, const char *path)
 	return 0;
 }
 
-static ssize_t read_some(struct recording *r, char *bytes, size_t n, size_t at)
+/* An input is asked again from time to time: it may have a time limit, or be told to stop. */
+static int wait_for_bytes(const struct recording *r)
 {
 	struct pollfd fd = {.fd = r->fd, .events = POLLIN};
+
+	return poll(&fd, 1, r->input.read ? ASK_MS : -1) < 0 && errno != EINTR ? -1 : 0;
+}
+
+static ssize_t read_some(struct recording *r, char *bytes, size_t n, size_t at)
+{
 	ssize_t got;
 
 	if (!r->facts.pipe)
@@ -81,7 +89,7 @@ static ssize_t read_some(struct recording *r, char *bytes, size_t n, size_t at)
 	if (!r->input.read)
 		return read(r->fd, bytes, n);
 	while ((got = r->input.read(r->input.ctx, bytes, n)) == -EAGAIN)
-		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+		if (wait_for_bytes(r) < 0)
 			return -1;
 	if (got >= 0)
 		return got;
@@ -93,6 +101,8 @@ static int unread(const struct recording *r)
 {
 	if (errno == EINTR)
 		return attar_fail(-EINTR, "interrupted");
+	if (errno == ECANCELED)
+		return attar_fail(-ECANCELED, "stopped while waiting for %s", CLIP(r->path));
 	return attar_fail(-errno, "cannot read %s: %s", CLIP(r->path), strerror(errno));
 }
 
@@ -192,12 +202,11 @@ static int check_magic(struct recording *r, struct data_header *header, size_t l
 static int read_ahead(struct recording *r)
 {
 	for (;;) {
-		struct pollfd fd = {.fd = r->fd, .events = POLLIN};
 		int ret = recording_next(r, &r->pending);
 
 		if (ret != -EAGAIN)
 			return ret < 0 ? ret : 0;
-		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+		if (wait_for_bytes(r) < 0)
 			return attar_fail(
 				-errno, "cannot read %s: %s", CLIP(r->path), strerror(errno));
 	}
@@ -313,6 +322,9 @@ struct recording *recording_close(struct recording *r)
 	vec_done(&r->missing);
 	for (int moment = 0; moment < RECORDING_MOMENTS; moment++)
 		recording_waits_done(&r->waits[moment]);
+	for (int moment = 0; moment < RECORDING_MOMENTS; moment++)
+		vec_done(&r->scheds[moment]);
+	vec_done(&r->groups);
 	vec_done(&r->tracing.events);
 	free(r->tracing.bytes);
 	free(r->names);

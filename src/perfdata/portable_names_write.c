@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "attar/private/symbol.h"
 #include "base/file_limit.h"
 #include "dwarf/cfi.h"
 #include "elf/kernel_notes.h"
@@ -162,7 +163,7 @@ static void put_module(struct encoder *e, const attar_location *locations, size_
 	struct dso *dso = dsos_get(&e->symbols->dsos, attar_location_dso(locations[0]));
 	enum attar_dso_kind kind;
 
-	if (!of || attar_symbols_frames_batch(e->symbols, locations, n, put_frames, &all) < 0)
+	if (!of || symbols_frames_batch(e->symbols, locations, n, put_frames, &all) < 0)
 		e->failed = true;
 	symbols_prefetch(e->symbols, locations, n);
 	for (size_t i = 0; of && i < n; i++)

@@ -113,7 +113,7 @@ static void pass_record(struct recording *r, struct scan *scan, size_t size, uin
 	scan->at += size;
 }
 
-/* Whether the first word of a record is that of a whole sample with a time at this offset. */
+/* Whether the first word of a record begins a whole sample with a time at this offset. */
 static inline bool is_sample(uint64_t word, size_t offset, size_t left)
 {
 	uint64_t size = word >> 48;
@@ -131,8 +131,8 @@ static inline void note_last(struct scan *scan, const char *from, const char *at
 }
 
 /*
- * Passes samples with their time at this offset. The size is that of the sample before, compared
- * with the one in the record: the next address need not wait until the record is loaded.
+ * Passes samples with their time at this offset. The size is the size of the sample before,
+ * compared with the one in the record: the next address need not wait until the record is loaded.
  */
 static void pass_samples(struct recording *r, struct scan *scan, size_t offset)
 {
@@ -204,6 +204,59 @@ static void scan_native(struct recording *r, struct scan *scan)
 	scan->order.n_steps = r->steps.n;
 }
 
+/*
+ * The header of attar's own recordings has the time of the newest sample. 0: unknown.
+ * With a small tolerance: a time that is wrong by less does not move other records by much.
+ */
+static uint64_t latest_time(const struct recording *r)
+{
+	enum { TOLERANCE_NS = 1000000000 };
+
+	return r->facts.recorder && r->facts.last_time ? r->facts.last_time + TOLERANCE_NS : 0;
+}
+
+/*
+ * Samples whose time is later than the recording, because of a flipped bit: all records after them
+ * would be given this time, too. Returns their number.
+ */
+static size_t mend_times(const struct recording *r, char *start, const char *end)
+{
+	const int offset = r->events.at[0]->layout.time;
+	uint64_t before = r->facts.first_time, latest = latest_time(r), time;
+	struct perf_event_header header;
+	size_t n = 0;
+
+	for (char *at = start; at < end; at += header.size) {
+		memcpy(&header, at, sizeof(header));
+		if (header.type != PERF_RECORD_SAMPLE || offset < (int)sizeof(header) ||
+			offset + (int)sizeof(time) > header.size)
+			continue;
+		time = word_at(at + offset);
+		if (time > latest) {
+			memcpy(at + offset, &before, sizeof(before));
+			n++;
+		} else {
+			before = time;
+		}
+	}
+	return n;
+}
+
+static void scan_mended(struct recording *r, struct scan *scan)
+{
+	const struct scan begin = *scan;
+	uint64_t latest = latest_time(r);
+
+	scan_native(r, scan);
+	if (likely(!latest || scan->order.newest <= latest) ||
+		!mend_times(r, (char *)(uintptr_t)begin.start, scan->at))
+		return;
+	recording_damage(r, "the times of samples are later than its end: each is given the time "
+			    "of the sample before it");
+	*scan = begin;
+	scan_native(r, scan);
+}
+
 /* ---- parts ---- */
 
 /* The length of the kernel's records at the start of the feed; *ret_next is the next header. */
@@ -217,7 +270,7 @@ static size_t find_run(struct recording *r, const struct feed *feed,
 
 	*ret_next = (struct perf_event_header){.size = UINT16_MAX};
 	if (!r->facts.swapped)
-		scan_native(r, &scan);
+		scan_mended(r, &scan);
 	run = (size_t)(scan.at - start);
 	records = scan.records;
 	*ret_order = scan.order;
@@ -301,6 +354,9 @@ static int other_record(struct recording *r, struct feed *feed, struct perf_even
 		r->stats.malformed++;
 		return STEP_DONE;
 	}
+	if (header.type >= RECORD_DAMAGED)
+		recording_damage(r, "a record has the type %u, so that it cannot be read",
+			(unsigned)header.type);
 	if (feed == &r->inflated) {
 		r->stats.skipped++;
 		return STEP_DONE;

@@ -29,6 +29,7 @@
 
 #include "attar/record.h"
 #include "base/base.h"
+#include "perfdata/scheds.h"
 #include "perfdata/waits.h"
 
 /* Borrowed from the recording until it is closed; name, system and format_text can change in
@@ -69,6 +70,7 @@ struct recording_facts {
 	/* Of the file: who can have chosen its contents. Root: also of a pipe. */
 	uid_t owner;
 	pid_t recorder; /* the process of attar that made it, once data were read; 0: unknown */
+	const char *online; /* the list of CPUs at the start, likewise; NULL: unknown */
 	/* Time of the first and last sample in ns, from the header; 0: unknown. */
 	uint64_t first_time, last_time;
 	uint64_t clock_resolution; /* ns; 0: unknown */
@@ -82,7 +84,7 @@ struct recording_facts {
 	bool has_aux;         /* contains AUX areas, which are not read */
 	bool compressed;      /* contains records that are compressed with zstd */
 	bool unfinished;      /* the tool was killed: features, such as build IDs, are missing */
-	bool running_formats; /* formats of tracepoints are those of the running kernel */
+	bool running_formats; /* formats of tracepoints are the formats of the running kernel */
 	uint64_t features[4]; /* bitmap: those in the recording, known or not */
 	/* From the tracing data. */
 	uint8_t long_size;  /* bytes; 0: unknown */
@@ -185,7 +187,7 @@ int recording_event_of(const struct recording *r, const struct perf_event_header
 const struct recording_facts *recording_get_facts(const struct recording *r);
 const struct recording_build_id *recording_build_ids(const struct recording *r, size_t *ret_n);
 
-/* Of all events of the recording. Complete when the recording has been read to its end. */
+/* What is missing of all events. Complete when the recording has been read to its end. */
 const struct recording_missing *recording_missing(const struct recording *r, size_t *ret_n);
 
 /*
@@ -193,6 +195,10 @@ const struct recording_missing *recording_missing(const struct recording *r, siz
  * recording has been read to its end.
  */
 const struct recording_waits *recording_get_waits(
+	const struct recording *r, enum recording_moment moment);
+
+/* What the scheduler had counted for threads; likewise. */
+const recording_scheds *recording_get_scheds(
 	const struct recording *r, enum recording_moment moment);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Formats of tracepoints are at the end of perf's files, so a truncated or unfinished one lacks
- * them. If the running kernel made the recording, the numbers of its tracepoints are those of
+ * them. If the running kernel made the recording, the numbers of its tracepoints are the numbers of
  * tracefs. The first records of the data tell which kernel it was: they map its code.
  */
 #include <stdio.h>
@@ -35,8 +35,8 @@ static bool is_of_kernel(const struct mapping *m)
 }
 
 /*
- * Start and length of the kernel's code, in bytes, are those of one build and, where addresses are
- * random, of one boot. They are 0 where they were hidden.
+ * Start and length of the kernel's code, in bytes, are the same for one build and, where addresses
+ * are random, of one boot. They are 0 where they were hidden.
  */
 static bool is_running(const struct mapping *m)
 {
@@ -79,7 +79,7 @@ static bool is_needed(const struct recording *r, uint64_t id)
 	return false;
 }
 
-/* The number of a probe, or of another event that programs make, may be that of a later one. */
+/* The number of a probe, or of another event that programs make, may belong to a later one. */
 static bool is_permanent(const char *system, const char *format)
 {
 	return strcmp(system, "synthetic") && strcmp(system, "user_events") &&

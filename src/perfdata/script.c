@@ -694,7 +694,7 @@ static int close_writer(struct script *s, int r)
 	return r < 0 ? attar_fail(r, "%s", why ? why : "out of memory") : closed;
 }
 
-/* Of an editor that ends lines with CR LF. */
+/* Some editors end lines with CR LF. */
 static void cut_return(char *line)
 {
 	size_t n = strlen(line);

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <sys/mman.h>
 
-#include "record/uapi.h"
 #include "perfdata/script_internal.h"
 
 enum { KSYMBOL_BPF = 1, KSYMBOL_UNREGISTER = 1, BPF_LOAD = 1, BPF_UNLOAD = 2, TAG_BYTES = 8 };

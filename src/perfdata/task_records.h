@@ -16,7 +16,7 @@ void task_records_put_header(const struct attar_layout *layout, struct buf *b, u
 /* Appends the text with its NUL, padded to a multiple of 8 bytes, then the trailer. */
 void task_records_put_text(const struct attar_layout *layout, struct buf *b, const char *text);
 
-/* Whole records. The mappings of a forked process follow, also those of its parent. */
+/* Whole records. The mappings of a forked process follow, also the mappings of its parent. */
 void task_records_put_fork(
 	const struct attar_layout *layout, struct buf *b, const struct attar_task *fork);
 void task_records_put_comm(

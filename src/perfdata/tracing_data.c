@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tracing data of a recording with tracepoints: format files, addresses of kernel functions,
- * strings of trace_printk and names of tasks. The layout is that of trace.dat, version 6, up to the
- * options (trace-cmd.dat(5)).
+ * strings of trace_printk and names of tasks. The layout is the layout of trace.dat, version 6, up
+ * to the options (trace-cmd.dat(5)).
  */
 #include "perfdata/internal.h"
 

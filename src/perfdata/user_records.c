@@ -39,8 +39,18 @@ static int read_missing(struct recording *r, struct cursor c)
 
 /*
  * Names of events of PMUs, which their attributes do not contain; late ids; the process that
- * recorded; what the kernel did not deliver; and what threads waited for.
+ * recorded; what the kernel did not deliver; what threads waited for, and what the scheduler had
+ * counted for them.
  */
+static int read_online(struct recording *r, struct cursor c)
+{
+	const char *list = r->facts.online ? NULL : cursor_text(&c);
+
+	if (list)
+		r->facts.online = recording_keep(r, list);
+	return list && !r->facts.online ? -ENOMEM : 0;
+}
+
 static int read_update(struct recording *r, struct cursor c)
 {
 	uint64_t type = cursor_u64(&c), id = cursor_u64(&c);
@@ -49,12 +59,18 @@ static int read_update(struct recording *r, struct cursor c)
 
 	if (type == EVENT_UPDATE_RECORDER)
 		r->facts.recorder = (pid_t)cursor_u64(&c);
+	if (type == EVENT_UPDATE_ONLINE)
+		return read_online(r, c);
 	if (type == EVENT_UPDATE_MISSING)
 		return read_missing(r, c);
 	if (type == EVENT_UPDATE_WAITS)
 		return recording_waits_read(r->waits, &c);
 	if (type == EVENT_UPDATE_WAIT)
 		return recording_waits_read_thread(r->waits, &c);
+	if (type == EVENT_UPDATE_SCHEDS)
+		return recording_scheds_read(r->scheds, &c);
+	if (type == EVENT_UPDATE_GROUP)
+		return recording_group_read(r, &c);
 	if (index < 0)
 		return 0;
 	if (type == EVENT_UPDATE_IDS)

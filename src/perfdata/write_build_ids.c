@@ -4,7 +4,7 @@
 #include "perfdata/writer_internal.h"
 #include "symbol/dso_open.h"
 
-/* Of a path. */
+/* The build ID of a path. */
 struct path_id {
 	const char *path;
 	bool is_ambiguous; /* it had files with other build IDs, or that are gone */
@@ -27,7 +27,7 @@ void writer_add_file(struct recording_writer *w, const struct attar_mapping *map
 	path = dso_key_of_file(mapping, &key);
 	if (!path)
 		return;
-	key.path = mapping->path; /* that of a deleted file says so, and is another one */
+	key.path = mapping->path; /* the path of a deleted file says so, and is another one */
 	/* A file without a build ID is only a missing convenience, also when memory is short. */
 	if (dsos_intern(&w->files, &key) == ATTAR_DSO_UNKNOWN)
 		attar_error_clear();

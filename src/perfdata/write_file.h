@@ -27,7 +27,7 @@ int writer_rotate(struct recording_writer *w);
 /* Completes and closes the file. Returns the first error of writing, if there was one. */
 int writer_finish(struct recording_writer *w);
 
-/* Writes bytes after those of earlier calls, and after those in w->out. */
+/* Writes bytes after the bytes of earlier calls, and after the bytes in w->out. */
 int writer_give(struct recording_writer *w, const void *bytes, size_t len);
 
 #endif

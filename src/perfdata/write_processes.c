@@ -4,6 +4,7 @@
  * and processes. The first file has what /proc says about processes, the ones that follow have what
  * the records so far say. Later, what /proc says is added again when records are missing.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -14,7 +15,14 @@
 #include "perfdata/writer_internal.h"
 #include "symbol/maps.h"
 
-enum { MODULES_MAX = 1 << 20, STATUS_MAX = 16 << 10, COMM_MAX = 256 };
+enum {
+	MODULES_MAX = 1 << 20,
+	STATUS_MAX = 16 << 10,
+	MAPPINGS_MAX = 4096,      /* of a process of a user other than root and the caller ... */
+	SCAN_USER_NS = 200000000, /* ... if all processes are recorded */
+	THREADS_USER_NS = 100000000,
+	THREADS_AT_ONCE = 64, /* before a look at the time */
+};
 
 struct synthesis {
 	struct recording_writer *w;
@@ -23,6 +31,9 @@ struct synthesis {
 	bool data;       /* also mappings of data */
 	bool file_data;  /* also mappings of data of files */
 	bool is_later;   /* the recording has begun: records have a time */
+	bool is_all;     /* all processes, not those that the caller has named */
+	unsigned room;   /* for mappings of the process */
+	size_t threads;  /* that were put */
 	struct map done; /* pids */
 };
 
@@ -84,12 +95,15 @@ static void put_modules(const struct synthesis *s)
 
 static int put_mapping(void *ctx, const struct attar_mapping *m, bool executable)
 {
-	const struct synthesis *s = ctx;
+	struct synthesis *s = ctx;
 	const char *path = *m->path ? m->path : "//anon";
 	uint16_t misc = PERF_RECORD_MISC_USER;
 
 	if (!executable && !s->data && !(s->file_data && *path == '/' && m->ino))
 		return 0;
+	if (!s->room)
+		return -E2BIG;
+	s->room--;
 	if (!executable)
 		misc |= PERF_RECORD_MISC_MMAP_DATA;
 	put_header(s, PERF_RECORD_MMAP2, misc, 64, path);
@@ -127,7 +141,7 @@ static void put_comm(const struct synthesis *s, pid_t tid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", s->pid, tid);
-	if (file_read(path, COMM_MAX, &comm) < 0 || !comm.len)
+	if (proc_read_line(path, &comm) < 0 || !comm.len)
 		return;
 	if (comm.data[comm.len - 1] == '\n')
 		comm.data[comm.len - 1] = '\0';
@@ -135,10 +149,14 @@ static void put_comm(const struct synthesis *s, pid_t tid)
 	s->w->stats.records++;
 }
 
+/* A thread without a name has the name of its process. */
 static int put_thread(void *ctx, int tid)
 {
-	const struct synthesis *s = ctx;
+	struct synthesis *s = ctx;
 
+	if (s->is_all && ++s->threads % THREADS_AT_ONCE == 0 &&
+		!scan_budget_goes_on(&s->w->thread_scans, s->pid))
+		return 1;
 	if (tid != s->pid && !s->is_later)
 		put_fork(s, s->pid, tid, s->pid);
 	put_comm(s, tid);
@@ -158,7 +176,7 @@ static pid_t status_number(pid_t pid, const char *key)
 	return at ? (pid_t)strtol(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Without a clock that attar can read, that of the newest sample. */
+/* Without a clock that attar can read, the time of the newest sample. */
 static uint64_t time_now(const struct recording_writer *w)
 {
 	vec_each (&w->events, event)
@@ -179,6 +197,53 @@ static void set_time(const struct synthesis *s, size_t from, uint64_t time)
 	}
 }
 
+/* Other users can have any number of threads. */
+static int put_threads(struct synthesis *s)
+{
+	struct scan_budget *scans = &s->w->thread_scans;
+	int r;
+
+	if (!s->is_all)
+		return proc_each_thread(s->pid, put_thread, s);
+	scans->user_ns = THREADS_USER_NS;
+	scans->what = "names of threads";
+	scans->effect = "some have the name of their process in the recording";
+	if (!scan_budget_begin(scans, s->pid)) {
+		put_comm(s, s->pid);
+		return 0;
+	}
+	r = proc_each_thread(s->pid, put_thread, s);
+	scan_budget_end(scans, s->pid);
+	return MIN(r, 0);
+}
+
+/* Other users can have any number of processes with 65,000 mappings. */
+static void put_mappings(struct synthesis *s)
+{
+	struct scan_budget *scans = &s->w->scans;
+	uid_t uid;
+
+	s->room = UINT_MAX;
+	if (!s->is_all) {
+		(void)maps_read(s->pid, put_mapping, s);
+		return;
+	}
+	scans->user_ns = SCAN_USER_NS;
+	scans->what = "mappings";
+	scans->effect = "code in some of them has no names in the recording";
+	if (proc_user(s->pid, &uid) && uid && uid != geteuid())
+		s->room = MAPPINGS_MAX;
+	if (!scan_budget_begin(scans, s->pid))
+		return;
+	if (maps_read(s->pid, put_mapping, s) == -E2BIG && !s->w->many_mappings) {
+		log_note("process %d of the user with uid %u has more than %d mappings: code in "
+			 "the others has no names in the recording, also of other such processes",
+			s->pid, (unsigned)uid, MAPPINGS_MAX);
+		s->w->many_mappings = true;
+	}
+	scan_budget_end(scans, s->pid);
+}
+
 /*
  * Later, a FORK record would make readers forget what they know of the threads. What happens while
  * the process is read has records that are newer than the time.
@@ -194,10 +259,10 @@ static int put_process(void *ctx, int pid)
 	s->pid = pid;
 	if (!s->is_later)
 		put_fork(s, parent, pid, parent);
-	r = proc_each_thread(pid, put_thread, s);
+	r = put_threads(s);
 	/* Kernel threads have no mappings; others may end meanwhile. */
 	if (r == 0)
-		(void)maps_read(pid, put_mapping, s);
+		put_mappings(s);
 	if (s->is_later)
 		set_time(s, from, time);
 	return buf_failed(s->b) ? base_oom() : 0;
@@ -220,7 +285,8 @@ static int put_running(struct synthesis *s, const struct map *known)
 	const struct recording_writer_opts *opts = &s->w->opts;
 	int r = 0;
 
-	if (opts->all_processes && !opts->n_pids)
+	s->is_all = opts->all_processes && !opts->n_pids;
+	if (s->is_all)
 		return proc_each_process(put_process, s);
 	for (size_t i = 0; r == 0 && i < opts->n_pids; i++)
 		r = put_listed(s, opts->pids[i]);

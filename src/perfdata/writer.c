@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "base/file.h"
 #include "perfdata/write_file.h"
 #include "perfdata/writer_internal.h"
 
@@ -145,6 +146,24 @@ static void put_recorder(struct recording_writer *w)
 		put_update(&w->out, EVENT_UPDATE_RECORDER, &w->events.at[0], &pid, 1);
 }
 
+/* What runs first on a CPU that comes online later has not run there since the start. */
+static void put_online(struct recording_writer *w)
+{
+	enum { LIST_MAX = 4096 };
+	struct buf list _cleanup_(buf_done) = {0};
+	char text[LIST_MAX] = "";
+
+	if (!w->events.n || !w->events.at[0].n_ids)
+		return;
+	if (file_read("/sys/devices/system/cpu/online", sizeof(text) - 8, &list) < 0) {
+		attar_error_clear();
+		return;
+	}
+	memcpy(text, list.data, strcspn(list.data, "\n"));
+	put_update_of_bytes(
+		&w->out, EVENT_UPDATE_ONLINE, &w->events.at[0], text, (strlen(text) / 8 + 1) * 8);
+}
+
 /* The features precede the data in a pipe, and follow them in a file. */
 static int begin_file(struct recording_writer *w)
 {
@@ -152,6 +171,7 @@ static int begin_file(struct recording_writer *w)
 
 	if (r == 0 && !w->opts.is_script) {
 		put_recorder(w);
+		put_online(w);
 		r = writer_put_tasks(w, &w->out);
 	}
 	if (r == 0 && buf_failed(&w->out))
@@ -290,6 +310,36 @@ int recording_writer_add_waits(struct recording_writer *w, const struct recordin
 		buf_reset(&contents);
 		recording_waits_put_thread(thread, moment, &contents);
 		put_update_of_bytes(&records, EVENT_UPDATE_WAIT, e, contents.data, contents.len);
+	}
+	return buf_failed(&contents) ? base_oom() : write_update(w, &records);
+}
+
+int recording_writer_add_group(
+	struct recording_writer *w, const struct recording_group *group)
+{
+	struct buf record _cleanup_(buf_done) = {0}, contents _cleanup_(buf_done) = {0};
+	const struct writer_event *e = w->events.at;
+
+	if (!w->events.n || !e->n_ids)
+		return 0;
+	recording_group_put(group, &contents);
+	put_update_of_bytes(&record, EVENT_UPDATE_GROUP, e, contents.data, contents.len);
+	return buf_failed(&contents) ? base_oom() : write_update(w, &record);
+}
+
+int recording_writer_add_scheds(
+	struct recording_writer *w, const recording_scheds *scheds, enum recording_moment moment)
+{
+	struct buf records _cleanup_(buf_done) = {0}, contents _cleanup_(buf_done) = {0};
+	const struct writer_event *e = w->events.at;
+
+	if (!w->events.n || !e->n_ids)
+		return 0;
+	for (size_t i = 0; i < scheds->n; i += RECORDING_SCHEDS_AT_ONCE) {
+		buf_reset(&contents);
+		recording_scheds_put(&scheds->at[i], MIN(scheds->n - i, RECORDING_SCHEDS_AT_ONCE),
+			moment, &contents);
+		put_update_of_bytes(&records, EVENT_UPDATE_SCHEDS, e, contents.data, contents.len);
 	}
 	return buf_failed(&contents) ? base_oom() : write_update(w, &records);
 }

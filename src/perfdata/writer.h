@@ -22,6 +22,8 @@
 #include "attar/record.h"
 #include "base/base.h"
 #include "base/wait_limit.h"
+#include "perfdata/scheds.h"
+#include "perfdata/task_groups.h"
 #include "perfdata/waits.h"
 
 struct recording_writer_opts {
@@ -108,8 +110,8 @@ int recording_writer_write(struct recording_writer *w, const void *bytes, size_t
 
 /*
  * Writes the names and mappings that the processes have now, after records of them are missing,
- * such as those of a CPU that was not monitored: of all, or those of the start and those of tids.
- * Between records of events; 0 or a negative errno.
+ * such as the records of a CPU that was not monitored: of all processes, or of the processes
+ * of the start and of tids. Between records of events; 0 or a negative errno.
  */
 int recording_writer_add_running(struct recording_writer *w, const pid_t *tids, size_t n);
 
@@ -135,6 +137,14 @@ int recording_writer_add_missing(struct recording_writer *w, int cpu, uint64_t n
 /* Adds what threads wait for. Between records of events; 0 or a negative errno. */
 int recording_writer_add_waits(struct recording_writer *w, const struct recording_waits *waits,
 	enum recording_moment moment);
+
+/* Adds in which control group a process is; likewise. */
+int recording_writer_add_group(
+	struct recording_writer *w, const struct recording_group *group);
+
+/* Adds what the scheduler has counted for threads; likewise. */
+int recording_writer_add_scheds(
+	struct recording_writer *w, const recording_scheds *scheds, enum recording_moment moment);
 
 /* Completes a full file and begins the next one. 0; 1: no file follows; or a negative errno. */
 int recording_writer_rotate(struct recording_writer *w);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/file_writer.h"
 #include "base/map.h"
+#include "base/scan_budget.h"
 #include "base/vec.h"
 #include "record/uapi.h"
 #include "perfdata/compress.h"
@@ -30,7 +31,10 @@ struct recording_writer {
 	const char *name;         /* of the file, for messages */
 	struct file_writer *file; /* NULL: bytes go to the sink, or all is written */
 	bool pipe, begun;
-	int failed; /* the negative errno of the first failed write; 0: none */
+	int failed;                      /* the negative errno of the first failed write; 0: none */
+	struct scan_budget scans;        /* of the mappings of all processes */
+	struct scan_budget thread_scans; /* names of threads */
+	bool many_mappings;              /* a process has too many, which was said */
 	VEC(struct writer_event) events;
 	uint32_t attr_size;         /* the same for all events */
 	struct attar_layout layout; /* of the first event; offsets of time and task: of all */

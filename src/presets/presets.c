@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Presets: profilers that are a name, a summary and options of another profiler, each in a text
- * file. Those of attar are part of the library; users put theirs in a directory.
+ * file. The presets of attar are part of the library; users put theirs in a directory.
  */
 #include "presets/presets.h"
 
@@ -10,7 +10,6 @@
 
 #include "attar/run.h"
 #include "base/base.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/user_file.h"
 #include "base/vec.h"

@@ -14,7 +14,7 @@ extern const struct preset_text preset_texts[]; /* ends with a NULL name */
 
 /*
  * Makes a profiler from the text of a preset; path is for messages. 0, or a negative errno with an
- * error message. Those of the list are never freed.
+ * error message. Presets of the list are never freed.
  */
 int preset_parse(const char *path, const char *text, const struct attar_profiler **ret_profiler);
 void preset_free(const struct attar_profiler *profiler);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds profilers by name. attar_builtin_profilers() is made by tools/profilers. */
+#include "attar/builtin.h"
 #include "attar/run.h"
 #include "base/check_arg.h"
 #include "base/suggest.h"
@@ -9,7 +10,7 @@
 static const struct run_directory directory = {
 	.list = attar_profilers, .check_option = preset_check_option};
 
-const struct attar_profiler *attar_profiler_find(const char *name)
+const struct attar_profiler *profiler_find(const char *name)
 {
 	CHECK_ARG_OR(name, "name", NULL);
 
@@ -37,7 +38,7 @@ int attar_run_new(const char *name, struct attar_run **ret_run)
 	CHECK_ARG(name, "profiler");
 	CHECK_ARG(ret_run, "ret_run");
 
-	const struct attar_profiler *profiler = attar_profiler_find(name);
+	const struct attar_profiler *profiler = profiler_find(name);
 
 	return profiler ? attar_run_from(profiler, ret_run) : no_profiler(name);
 }

@@ -10,7 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attar/builtin.h"
 #include "attar/keytable.h"
+#include "attar/private/event.h"
+#include "attar/private/symbol.h"
 #include "attar/run.h"
 #include "memory/mappings.h"
 #include "lib/registers.h"
@@ -53,7 +56,7 @@ struct breakpoint {
 	struct attar_keytable *codes;  /* by location: struct code */
 	struct attar_stacks *stacks;
 	uint64_t unknown;      /* hits after which the value is not known */
-	uint64_t no_registers; /* those of them without registers */
+	uint64_t no_registers; /* the part of them without registers */
 };
 
 /* ---- addresses ---- */
@@ -99,7 +102,7 @@ static bool is_of_kernel(const struct place *p)
 static bool watches_processes(struct attar_run *run)
 {
 	static const char command[] = " -- ";
-	const char *words = attar_run_target_words(run);
+	const char *words = run_target_words(run);
 
 	return !words || strncmp(words, command, strlen(command)) != 0;
 }
@@ -126,7 +129,7 @@ static int check_mapped(struct attar_run *run, struct place *p)
 	if (fd < 0)
 		return 0;
 	close(fd);
-	if (attar_symbols_code(
+	if (symbols_code(
 		    attar_run_symbols(run), attar_location_kernel(p->address), &byte, 1, NULL) == 0)
 		return 0;
 	attar_error_clear();
@@ -146,7 +149,7 @@ static int take_place(struct attar_run *run, struct breakpoint *b, const char *t
 		r = take_access(copy, p);
 	}
 	if (r == 0)
-		r = attar_catalog_address(attar_run_catalog(run), copy, 0, &p->address);
+		r = catalog_address(attar_run_catalog(run), copy, 0, &p->address);
 	if (r == 0 && p->access != HW_BREAKPOINT_X && p->address % p->len)
 		r = attar_fail(-EINVAL, "'%s': address 0x%" PRIx64 " is not a multiple of %u bytes",
 			text, p->address, p->len);
@@ -189,7 +192,7 @@ static const struct code *code_before(
 		return code;
 	code->is_read = true;
 	if ((location & 0xffffffffffff) >= STORE_BYTES &&
-		attar_symbols_code(attar_run_symbols(run), location - STORE_BYTES, code->bytes,
+		symbols_code(attar_run_symbols(run), location - STORE_BYTES, code->bytes,
 			STORE_BYTES, NULL) == 0)
 		code->n = STORE_BYTES;
 	return code;
@@ -340,7 +343,7 @@ static int on_hit(struct attar_run *run, void *self, const struct attar_event *e
 		return r;
 	r = 0;
 	n = attar_event_stack(ev, locations, DEPTH_MAX);
-	if (attar_run_wants_lines(run))
+	if (attar_run_wants(run, ATTAR_WANT_LINES))
 		r = breakpoint_show(run, b, ev, p, &access, locations, n);
 	return r < 0 || !b->stacks ? r : attar_stacks_add(b->stacks, ev->thread, locations, n, 1);
 }
@@ -483,7 +486,7 @@ static int breakpoint_open(struct attar_run *run, void *self)
 					 "breakpoint needs an address" ATTAR_FIX
 					 "attar breakpoint ADDRESS[/1|2|4|8][:rwx], or SYMBOL");
 
-	b->takes_stacks = b->graph || attar_run_wants_tree(run);
+	b->takes_stacks = b->graph || attar_run_wants(run, ATTAR_WANT_TREE);
 	for (size_t i = 0; r == 0 && i < b->addresses.n; i++)
 		r = take_place(run, b, b->addresses.at[i]);
 	for (uint32_t i = 0; r == 0 && i < b->n_places; i++)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attar/builtin.h"
 #include "lib/hardware.h"
 
 /* As in /proc/stat: user and nice include guest and guest_nice. Units: ticks. */
@@ -209,7 +210,7 @@ static int count_cycles(struct attar_run *run)
 static int cpu_util_open(struct attar_run *run, void *self)
 {
 	struct cpu_util *u = self;
-	int r = attar_run_watch_cpus(run);
+	int r = run_watch_cpus(run);
 
 	if (r == 0)
 		r = attar_run_is_cpu_selected(run, 0); /* checks the list */

@@ -7,44 +7,63 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attar/builtin.h"
 #include "attar/run.h"
-#include "attar/thread.h"
+#include "attar/private/thread.h"
+#include "lib/line_summary.h"
 #include "lib/list_options.h"
+#include "lib/longest.h"
 #include "lib/registers.h"
 #include "lib/task_snoop.h"
 
 /*
- * With kprobes, the kernel copies the arguments of each program. Without, the copy of the stack at
- * sched_process_exec has them nearly always: the stack pointer points to their number, pointers to
- * them and to the environment follow, then after a random gap the strings of both. The copy ends at
- * a page that the kernel has not touched, which a gap of 4 to 8 KiB can have. Then the memory of
- * the process has them, until it exits or executes another program.
+ * A program in the kernel copies the arguments, where that is possible: see run_copy_execs(). Else,
+ * with kprobes, the kernel copies the beginning of the arguments of each program. Without, the copy
+ * of the stack at sched_process_exec has them nearly always: the stack pointer points to their
+ * number, pointers to them and to the environment follow, then after a random gap the strings of
+ * both. The copy ends at a page that the kernel has not touched, which a gap of 4 to 8 KiB can
+ * have. Then the memory of the process has them, until it exits or executes another program.
  */
 enum {
-	ARGS_BYTES = 1024,
+	ARGS_BYTES = 1024,        /* without the program in the kernel */
+	COPIED_BYTES = 160 << 10, /* more than it copies */
 	ARGS_OPEN_MAX = 4096,
 	STACK_BYTES = 16384,
 	ARG_START = 48, /* a field of /proc/PID/stat; the next one is the end */
 	NOTED = 3,
-	PATH_BYTES = 256
+	PATH_BYTES = 256,
+	COMM_BYTES = 16
 };
 
 #define UNKNOWN "[unknown]"
+#define LOST    "[lost]"
 
 struct execsnoop {
 	const char *name; /* patterns; NULL: all */
-	bool fails;
+	bool fails, is_longest;
+	struct longest longest; /* with --longest */
 	struct task_counts counts;
 	struct attar_pairs *args; /* by pid, payload struct args */
-	uint64_t unknown;         /* lines with UNKNOWN */
+	bool copies;              /* a program in the kernel does */
+	struct args *own;         /* of this line */
+	uint64_t unknown, lost;   /* lines with UNKNOWN, and with LOST */
+	uint64_t unread;          /* attempts with UNKNOWN in them */
+	struct line_summary summary;
 };
 
 /* What the kernel passes to a program. */
 struct args {
-	char text[ARGS_BYTES];   /* without the first one, separated by spaces */
 	char first[PATH_BYTES];  /* can be cut */
 	size_t at[NOTED + 1], n; /* where arguments 1 to n begin in text */
+	size_t max;              /* bytes of text */
+	char text[];             /* without the first one, separated by spaces */
 };
+
+static void args_reset(struct args *args, size_t max)
+{
+	*args = (struct args){.max = max};
+	*args->text = '\0';
+}
 
 static void args_begin(struct args *args, uint64_t i, size_t at)
 {
@@ -215,7 +234,7 @@ static bool add_argument(struct args *args, size_t *len, uint64_t i, const char 
 {
 	char *text = args->text;
 	static const char cut[] = "...";
-	const size_t room = ARGS_BYTES - sizeof(cut) - 1 - *len;
+	const size_t room = args->max - sizeof(cut) - 1 - *len;
 
 	if (i > 1)
 		text[(*len)++] = ' ';
@@ -250,8 +269,8 @@ static bool copied_arguments(const struct stack *stack, struct args *args)
 }
 
 /*
- * The addresses of arguments are random: that of the new stack shows whether the process still runs
- * this program. It may have put memory there that cannot be read, for which reading
+ * The addresses of arguments are random: the address in the new stack shows whether the process
+ * still runs this program. It may have put memory there that cannot be read, for which reading
  * /proc/PID/cmdline would wait.
  */
 static bool read_arguments(const struct stack *stack, int64_t pid, struct args *args)
@@ -264,7 +283,7 @@ static bool read_arguments(const struct stack *stack, int64_t pid, struct args *
 	if (!get_word(stack, 1, &first) || !find_arguments(pid, &address, &bytes) ||
 		address != first)
 		return false;
-	n = attar_thread_memory(
+	n = thread_memory(
 		(pid_t)pid, address, line, bytes < sizeof(line) ? (size_t)bytes : sizeof(line) - 1);
 	if (n <= 0)
 		return false;
@@ -276,22 +295,73 @@ static bool read_arguments(const struct stack *stack, int64_t pid, struct args *
 	return true;
 }
 
-/* The arguments after the first one, separated by spaces. False: they are unknown. */
-static bool get_arguments(
-	struct attar_run *run, const struct attar_event *ev, int64_t pid, struct args *ret_args)
+/* From the copy of the stack, or the memory of the process. */
+static bool find_args(
+	struct attar_run *run, const struct attar_event *ev, int64_t pid, struct args *args)
 {
 	const struct attar_sample *sample = &ev->record->sample;
 	struct stack stack = {.bytes = sample->stack,
 		.size = sample->stack_size,
 		.word = sample->regs_user.abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8};
 
-	*ret_args = (struct args){0};
+	args_reset(args, ARGS_BYTES);
 	if (!stack.bytes || !registers_stack_pointer(&sample->regs_user, &stack.address))
 		return false;
-	if (copied_arguments(&stack, ret_args))
+	if (copied_arguments(&stack, args))
 		return true;
-	*ret_args = (struct args){0};
-	return attar_run_is_live(run) && read_arguments(&stack, pid, ret_args);
+	args_reset(args, ARGS_BYTES);
+	return attar_run_is_live(run) && read_arguments(&stack, pid, args);
+}
+
+/* ---- copies of the program in the kernel ---- */
+
+/* The arguments of strings: those after the first one. */
+static void join_strings(struct args *args, const char *strings, size_t size, bool is_cut)
+{
+	size_t len = 0, i = 0, n;
+
+	args_reset(args, COPIED_BYTES);
+	for (const char *at = strings; at < strings + size; at += n + 1, i++) {
+		n = strnlen(at, (size_t)(strings + size - at));
+		if (i == 0)
+			snprintf(args->first, PATH_BYTES, "%.*s", (int)n, at);
+		else if (!add_argument(args, &len, i, at, n))
+			return;
+	}
+	if (is_cut)
+		(void)snprintf(args->text + len, args->max - len, "...");
+}
+
+/* The program's own arguments, without the interpreter's; otherwise UNKNOWN or LOST. */
+static int get_args(struct execsnoop *s, struct attar_run *run, const struct attar_event *ev,
+	int64_t pid, const char *file, const char **ret_text)
+{
+	const struct args *args = s->copies ? NULL : take_arguments(s, ev);
+	struct run_exec exec = {0};
+	int r = s->copies ? run_copied_exec(run, ev, &exec) : 0;
+
+	if (r < 0)
+		return r;
+	if (r > 0 && !exec.is_lost && !exec.n_unread) {
+		join_strings(s->own, exec.strings, exec.size, exec.is_cut);
+		args = s->own;
+	} else if (!s->copies && !args && find_args(run, ev, pid, s->own)) {
+		args = s->own;
+	}
+	s->unknown += !args && !exec.is_lost;
+	s->lost += exec.is_lost;
+	*ret_text = args ? args_passed(args, file) : exec.is_lost ? LOST : UNKNOWN;
+	return 0;
+}
+
+/* The process that has created the one that executes a program. */
+static const char *parent_name(
+	const struct attar_run *run, const struct attar_event *ev, char name[COMM_BYTES])
+{
+	const struct attar_thread *parent = attar_run_thread(run, task_parent_of(ev));
+
+	snprintf(name, COMM_BYTES, "%s", parent ? parent->comm : UNKNOWN);
+	return name;
 }
 
 enum { FILENAME, PID };
@@ -301,46 +371,89 @@ static int on_exec(struct attar_run *run, void *self, const struct attar_event *
 	struct execsnoop *s = self;
 	int64_t pid = attar_arg_i64(ev, PID);
 	struct attar_section *lines;
-	char text[4096];
+	char file[4096], parent[COMM_BYTES];
 	size_t n;
-	const char *name = attar_arg_text(ev, FILENAME, &n);
-	const struct args *args = take_arguments(s, ev);
-	struct args own;
+	const char *arguments, *name = attar_arg_text(ev, FILENAME, &n);
+	int r;
 
 	if (s->name && !names_match(s->name, ev->thread->comm))
 		return 0;
 	task_counts_add(&s->counts, false);
-	if (!attar_run_wants_lines(run))
-		return 0;
+	r = line_summary_add(&s->summary, parent_name(run, ev, parent), task_parent_of(ev), 0);
+	if (r == 0)
+		r = line_summary_add_thing(&s->summary, 0, name, n, 0);
+	if (r < 0 || (!s->is_longest && !attar_run_wants(run, ATTAR_WANT_LINES)))
+		return r;
+	snprintf(file, sizeof(file), "%.*s", (int)n, name ? name : "");
+	r = get_args(s, run, ev, pid, file, &arguments);
+	if (r == 0 && s->is_longest)
+		longest_begin(&s->longest, ev, pid, task_parent_of(ev), file, arguments);
+	if (r < 0 || s->is_longest)
+		return r;
 	lines = exec_line(run, ev, pid, "ok");
 	if (!lines)
 		return -ENOMEM;
-	snprintf(text, sizeof(text), "%.*s", (int)n, name ? name : "");
-	attar_cell_text(lines, text);
-	if (args || get_arguments(run, ev, pid, &own)) {
-		attar_cell_text(lines, args_passed(args ? args : &own, text));
-	} else {
-		attar_cell_text(lines, UNKNOWN);
-		s->unknown++;
-	}
+	attar_cell_text(lines, file);
+	attar_cell_text(lines, arguments);
+	return 0;
+}
+
+/* For --longest: the end of a process, with its last thread. */
+static int on_exit_task(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct execsnoop *s = self;
+	int64_t pid = ev->thread->process->pid;
+	bool is_last = attar_arg_exists(ev, 1) ? attar_arg_u64(ev, 1) : attar_arg_i64(ev, 0) == pid;
+
+	(void)run;
+	if (is_last)
+		longest_end(&s->longest, ev, pid);
 	return 0;
 }
 
 enum { RET };
+
+/* The path and the arguments of an attempt; they stay empty if they are not copied. */
+static int add_attempt(struct execsnoop *s, struct attar_run *run, const struct attar_event *ev,
+	struct attar_section *lines)
+{
+	struct run_exec exec;
+	int r = s->copies ? run_copied_exec(run, ev, &exec) : 0;
+	size_t path;
+
+	if (r <= 0)
+		return r;
+	if (exec.is_lost) {
+		s->lost++;
+		attar_cell_text(lines, LOST);
+		attar_cell_text(lines, LOST);
+		return 0;
+	}
+	path = strnlen(exec.strings ?: "", exec.size);
+	attar_cell_text(lines, exec.strings ?: "");
+	if (path < exec.size)
+		join_strings(s->own, exec.strings + path + 1, exec.size - path - 1, exec.is_cut);
+	else
+		args_reset(s->own, COPIED_BYTES);
+	attar_cell_text(lines, s->own->text);
+	s->unread += exec.n_unread > 0;
+	return 0;
+}
 
 static int on_exec_failed(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct execsnoop *s = self;
 	int64_t ret = attar_arg_i64(ev, RET);
 	const char *name = strerrorname_np((int)-ret);
+	struct attar_section *lines;
 
 	if (ret >= 0 || (s->name && !names_match(s->name, ev->thread->comm)))
 		return 0;
 	task_counts_add(&s->counts, true);
-	if (attar_run_wants_lines(run) &&
-		!exec_line(run, ev, ev->thread->process->pid, name ? name : "error"))
-		return -ENOMEM;
-	return 0;
+	if (!attar_run_wants(run, ATTAR_WANT_LINES))
+		return 0;
+	lines = exec_line(run, ev, ev->thread->process->pid, name ? name : "error");
+	return lines ? add_attempt(s, run, ev, lines) : -ENOMEM;
 }
 
 /*
@@ -365,13 +478,17 @@ static const struct attar_input failed_execs[] = {
 		.on_event = on_exec_failed},
 	{0}};
 
+static const struct attar_input exits = {.event = "sched:sched_process_exit",
+	.fields = {"pid", "?group_dead"},
+	.on_event = on_exit_task};
+
 static int execsnoop_open(struct attar_run *run, void *self)
 {
 	struct execsnoop *s = self;
 	const struct attar_pairs_opts opts = {.size = sizeof(opts),
-		.payload_size = sizeof(struct args),
+		.payload_size = sizeof(struct args) + ARGS_BYTES,
 		.open_max = ARGS_OPEN_MAX};
-	const struct attar_input execs = {.event = "sched:sched_process_exec",
+	struct attar_input execs = {.event = "sched:sched_process_exec",
 		.fields = {"filename", "pid"},
 		.on_event = on_exec,
 		.user_regs = registers_stack_pointer_mask(),
@@ -379,12 +496,28 @@ static int execsnoop_open(struct attar_run *run, void *self)
 	int r = attar_pairs_new(&opts, &s->args);
 
 	if (r == 0)
-		r = attar_run_read_within(run, 0);
-	if (r == 0 && arguments.event)
-		r = attar_run_input(run, &arguments);
+		r = line_summary_init(&s->summary, false);
+	s->counts.misses_failed = !s->fails;
+	s->own = malloc(sizeof(*s->own) + COPIED_BYTES);
+	if (r == 0)
+		r = s->own ? run_copy_execs(run, s->fails && !s->is_longest) : -ENOMEM;
+	s->copies = r > 0;
+	if (s->copies) {
+		execs.user_regs = 0;
+		execs.user_stack = 0;
+		r = 0;
+	} else if (r == 0) {
+		r = run_read_within(run, 0);
+		if (r == 0 && arguments.event)
+			r = attar_run_input(run, &arguments);
+	}
 	if (r == 0)
 		r = attar_run_input(run, &execs);
-	return r == 0 && s->fails ? attar_run_inputs(run, failed_execs) : r;
+	if (r == 0 && s->is_longest)
+		r = longest_init(&s->longest);
+	if (r == 0 && s->is_longest)
+		r = attar_run_input(run, &exits);
+	return r == 0 && s->fails && !s->is_longest ? attar_run_inputs(run, failed_execs) : r;
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -392,6 +525,8 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 	struct execsnoop *s = self;
 
 	attar_pairs_lost(s->args, -1, ev->lost_from, ev->lost_to);
+	if (s->is_longest)
+		attar_pairs_lost(s->longest.running, -1, ev->lost_from, ev->lost_to);
 	return 0;
 }
 
@@ -400,6 +535,9 @@ static void execsnoop_close(void *self)
 	struct execsnoop *s = self;
 
 	attar_pairs_free(s->args);
+	free(s->own);
+	line_summary_done(&s->summary);
+	longest_done(&s->longest);
 }
 
 static void arguments_remark(const struct execsnoop *s, bool is_live, struct attar_report *report)
@@ -407,24 +545,41 @@ static void arguments_remark(const struct execsnoop *s, bool is_live, struct att
 	if (s->unknown)
 		attar_report_remark(report, "the arguments of %llu program%s are unknown: %s",
 			(unsigned long long)s->unknown, s->unknown == 1 ? "" : "s",
-			is_live ? "the process had exited, or executed another program, before "
-				  "attar could read them from /proc; kernels of x86-64 with "
-				  "kprobes (CONFIG_KPROBE_EVENTS) copy them, if attar runs as root"
-				: "the recording has no copies of the stacks");
+			s->copies ? "they were not in memory when the program began"
+			: is_live ? "the process had exited, or executed another program, before "
+				    "attar could read them from /proc; attar copies them in the "
+				    "kernel if it runs as root, with libbpf and the kernel's types "
+				    "(BTF), or on x86-64 with kprobes (CONFIG_KPROBE_EVENTS)"
+				  : "the recording has no copies of the stacks");
+	if (s->unread)
+		attar_report_remark(report,
+			"%llu failed attempt%s '" UNKNOWN "' in the place of strings that were "
+			"not in memory",
+			(unsigned long long)s->unread, s->unread == 1 ? " has" : "s have");
+	if (is_live && s->fails && !s->is_longest && !s->copies)
+		attar_report_remark(report,
+			"the files and arguments of failed attempts are not known: a program in "
+			"the kernel copies them as root, with libbpf and the kernel's types (BTF)");
+	run_remark_lost_texts(report, s->lost);
 }
 
 static int execsnoop_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
+	static const char *const file = "file";
 	struct execsnoop *s = self;
 
 	arguments_remark(s, attar_run_is_live(run), report);
 	task_counts_report(&s->counts, report, scope, "execs");
-	return 0;
+	if (s->is_longest)
+		return longest_report(&s->longest, run, report);
+	return line_summary_report(&s->summary, run, report, scope, "parent", &file, 1);
 }
 
 static const struct attar_option options[] = {
 	ATTAR_FLAG(struct execsnoop, fails, 'x', "fails", "also print failed attempts"),
+	ATTAR_FLAG(struct execsnoop, is_longest, 0, "longest",
+		"instead of lines, a table of the 100 programs that ran longest"),
 	ATTAR_JOINED(struct execsnoop, name, 'n', "name", "NAMES",
 		"only these names, separated by commas; * and ? match"),
 	{0}};

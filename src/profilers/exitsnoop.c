@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attar/run.h"
+#include "lib/line_summary.h"
 #include "lib/list_options.h"
 #include "lib/task_snoop.h"
 
@@ -20,6 +21,7 @@ struct exitsnoop {
 	struct attar_pairs *births; /* of processes by pid, with --threads also of threads */
 	struct attar_pairs *ends;   /* by pid, payload struct end */
 	struct attar_pairs *alive;  /* by pid, payload struct alive */
+	struct line_summary summary;
 };
 
 /* The threads of a process that began, or executed a program, during the run. */
@@ -57,11 +59,19 @@ static void note_end(
 		*(struct end *)start->payload = *end;
 }
 
+/* --count does not count events of other tasks, which the events of selected tasks need. */
+static void pass_over_others(struct attar_run *run, const struct attar_event *ev)
+{
+	if (!attar_run_is_selected(run, ev->thread))
+		attar_run_pass_over(run);
+}
+
 enum { ERROR_CODE };
 
 /* Ends the process. The first cause counts: the other threads are killed afterwards. */
 static int on_exit_group(struct attar_run *run, void *self, const struct attar_event *ev)
 {
+	pass_over_others(run, ev);
 	note_end(self, ev, task_pid_of(ev),
 		&(struct end){.status = (int)(attar_arg_u64(ev, ERROR_CODE) & 0xff)});
 	return 0;
@@ -73,6 +83,7 @@ static int on_exit_thread(struct attar_run *run, void *self, const struct attar_
 	struct exitsnoop *s = self;
 	uint64_t key = task_pid_of(ev) | OF_THREAD;
 
+	pass_over_others(run, ev);
 	attar_pairs_drop(s->ends, &key, sizeof(key));
 	note_end(s, ev, key, &(struct end){.status = (int)(attar_arg_u64(ev, ERROR_CODE) & 0xff)});
 	return 0;
@@ -94,6 +105,7 @@ static int on_signal(struct attar_run *run, void *self, const struct attar_event
 	struct attar_stamp at = task_stamp_of(ev);
 	const struct attar_start *generated;
 
+	pass_over_others(run, ev);
 	if (attar_arg_u64(ev, HANDLER) || !is_fatal(end.status))
 		return 0;
 	/* The kernel delivers SIGKILL for a signal that ends the process. */
@@ -116,6 +128,7 @@ static int on_generate(struct attar_run *run, void *self, const struct attar_eve
 	const struct attar_thread *thread = attar_run_thread(run, (pid_t)attar_arg_i64(ev, TARGET));
 	uint64_t key;
 
+	pass_over_others(run, ev);
 	if (!thread || !is_fatal(end.status))
 		return 0;
 	key = (uint64_t)thread->process->pid | GENERATED;
@@ -190,6 +203,7 @@ static int on_exec(struct attar_run *run, void *self, const struct attar_event *
 	uint64_t pid = task_pid_of(ev), of_thread = pid | OF_THREAD,
 		 old = attar_arg_exists(ev, OLD_TID) ? attar_arg_u64(ev, OLD_TID) : pid;
 
+	pass_over_others(run, ev);
 	if (old != pid)
 		attar_pairs_drop(s->births, &old, sizeof(old));
 	attar_pairs_drop(s->ends, &pid, sizeof(pid));
@@ -206,6 +220,7 @@ static int on_fork(struct attar_run *run, void *self, const struct attar_event *
 	struct attar_stamp at = task_stamp_of(ev);
 	const struct attar_thread *child = attar_run_thread(run, (pid_t)attar_arg_i64(ev, CHILD));
 
+	pass_over_others(run, ev);
 	if (s->threads || !child || child->tid == child->process->pid)
 		attar_pairs_start_u64(s->births, attar_arg_u64(ev, CHILD), &at);
 	if (child)
@@ -249,6 +264,18 @@ static int print_exit(struct attar_run *run, const struct attar_event *ev, pid_t
 		attar_cell_none(lines);
 	add_end(lines, end);
 	return 0;
+}
+
+/* For the summary: whose children end, and by which names. */
+static int sum_up_exit(
+	struct exitsnoop *s, const struct attar_run *run, const struct attar_event *ev)
+{
+	const struct attar_thread *parent = attar_run_thread(run, task_parent_of(ev));
+	const char *comm = ev->thread->comm;
+	int r = line_summary_add(
+		&s->summary, parent ? parent->comm : "[unknown]", task_parent_of(ev), 0);
+
+	return r == 0 ? line_summary_add_thing(&s->summary, 0, comm, strlen(comm), 0) : r;
 }
 
 /* How the process ended; false: it is not known. */
@@ -304,6 +331,7 @@ enum { EXIT_PID, GROUP_DEAD };
 
 static int on_exit_task(struct attar_run *run, void *self, const struct attar_event *ev)
 {
+	int r;
 	struct exitsnoop *s = self;
 	struct attar_stamp at = task_stamp_of(ev);
 	pid_t tid = (pid_t)attar_arg_i64(ev, EXIT_PID);
@@ -312,6 +340,7 @@ static int on_exit_task(struct attar_run *run, void *self, const struct attar_ev
 	struct end how;
 	const struct end *end = NULL;
 
+	pass_over_others(run, ev);
 	if (attar_arg_exists(ev, GROUP_DEAD))
 		is_last = attar_arg_u64(ev, GROUP_DEAD);
 	birth = take_birth(s, ev, tid, is_last);
@@ -325,9 +354,12 @@ static int on_exit_task(struct attar_run *run, void *self, const struct attar_ev
 		return 0;
 	failed = end && (end->is_signal || end->status);
 	task_counts_add(&s->counts, failed);
-	return (failed || !s->fails) && attar_run_wants_lines(run)
+	if (!failed && s->fails)
+		return 0;
+	r = sum_up_exit(s, run, ev);
+	return r == 0 && attar_run_wants(run, ATTAR_WANT_LINES)
 		       ? print_exit(run, ev, tid, birth, end)
-		       : 0;
+		       : r;
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -376,6 +408,8 @@ static int exitsnoop_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = attar_run_inputs(run, exits);
 	if (r == 0)
+		r = line_summary_init(&s->summary, false);
+	if (r == 0)
 		r = attar_pairs_new(&births, &s->births);
 	if (r == 0)
 		r = attar_pairs_new(&alive, &s->alive);
@@ -385,10 +419,11 @@ static int exitsnoop_open(struct attar_run *run, void *self)
 static int exitsnoop_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
+	static const char *const name = "name";
 	struct exitsnoop *s = self;
 
 	task_counts_report(&s->counts, report, scope, "exits");
-	return 0;
+	return line_summary_report(&s->summary, run, report, scope, "parent", &name, 1);
 }
 
 static void exitsnoop_close(void *self)
@@ -398,6 +433,7 @@ static void exitsnoop_close(void *self)
 	attar_pairs_free(s->births);
 	attar_pairs_free(s->ends);
 	attar_pairs_free(s->alive);
+	line_summary_done(&s->summary);
 }
 
 static const struct attar_option options[] = {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attar/private/expr.h"
 #include "attar/run.h"
 #include "lib/by_source.h"
 #include "lib/keys.h"
@@ -104,7 +105,7 @@ static void add_compiled(struct attar_section *table, const struct event *e)
 {
 	char text[TEXT_BYTES];
 
-	for (size_t i = 0; attar_expr_part(e->expr, i, text, sizeof(text)); i++) {
+	for (size_t i = 0; expr_part(e->expr, i, text, sizeof(text)); i++) {
 		attar_section_row(table);
 		attar_cell_text(table, e->name);
 		attar_cell_text(table, text);

@@ -73,7 +73,7 @@ static void add_columns(
 	if (h->per_cpu)
 		attar_section_column(table, "cpu", ATTAR_UNIT_ID);
 	for (size_t i = 0; i < h->n; i++) {
-		const struct attar_event_spec *spec = attar_run_timer_spec(run, 0, i);
+		const struct attar_event_spec *spec = run_timer_spec(run, 0, i);
 
 		attar_section_column(
 			table, spec->alias ? spec->alias : spec->name, ATTAR_UNIT_COUNT);
@@ -142,7 +142,7 @@ static int hrcount_open(struct attar_run *run, void *self)
 		return attar_fail(-ERANGE,
 			"--interval is shorter than --period" ATTAR_FIX "use a shorter --period");
 	r = attar_run_timer(run, &timer);
-	while (r == 0 && attar_run_timer_spec(run, 0, h->n))
+	while (r == 0 && run_timer_spec(run, 0, h->n))
 		h->n++;
 	if (h->n >= EVENTS_MAX)
 		return attar_fail(-E2BIG, "hrcount counts at most %d events", EVENTS_MAX - 1);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "attar/run.h"
 #include "lib/event_name.h"
 
@@ -59,10 +60,10 @@ static int add_line(const struct hrtimer *h, struct attar_run *run, const struct
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s=%llu",
 			i ? " " : "", h->names[i], (unsigned long long)ev->counts[i]);
 	attar_cell_text(lines, text);
-	if (attar_run_wants_values(run))
+	if (attar_run_wants(run, ATTAR_WANT_VALUES))
 		for (size_t i = 0; i < h->n; i++) {
 			attar_row_value(lines, h->names[i], false);
-			attar_value_u64(lines, ev->counts[i]);
+			attar_row_value_u64(lines, ev->counts[i]);
 		}
 	attar_row_stack(lines, attar_run_symbols(run), locations, depth);
 	return 0;
@@ -125,7 +126,7 @@ static int on_timer(struct attar_run *run, void *self, const struct attar_event 
 	if (!take_sample(run, h, ev, &period))
 		return 0;
 	depth = h->takes_stacks ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
-	if (attar_run_wants_lines(run))
+	if (attar_run_wants(run, ATTAR_WANT_LINES))
 		r = add_line(h, run, ev, period, locations, h->graph ? depth : 0);
 	if (r == 0 && h->stacks)
 		r = attar_stacks_add(h->stacks, ev->thread, locations, depth, 1);
@@ -199,7 +200,7 @@ static int hrtimer_open(struct attar_run *run, void *self)
 
 	if (h->period && h->freq)
 		return attar_fail(-EINVAL, "--period and --freq are mutually exclusive");
-	h->takes_stacks = h->graph || attar_run_wants_tree(run);
+	h->takes_stacks = h->graph || attar_run_wants(run, ATTAR_WANT_TREE);
 	timer.stacks = h->takes_stacks;
 	timer.period = h->freq ? 1000000000 / h->freq : h->period ? h->period : 10000000;
 	h->selects = attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
@@ -207,7 +208,7 @@ static int hrtimer_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = attar_run_timer(run, &timer);
 	source = attar_run_sources(run) - 1;
-	for (size_t i = 0; r == 0 && (spec = attar_run_timer_spec(run, source, i)); i++)
+	for (size_t i = 0; r == 0 && (spec = run_timer_spec(run, source, i)); i++)
 		r = name_event(h, i, spec);
 	if (r == 0)
 		r = compile(run, h, source);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "lib/hardware.h"
 
 enum { EVENTS_MAX = 4, TEXT_BYTES = 256 };
@@ -44,7 +45,7 @@ static const struct table llcstat = {
 	{"{LLC-loads,LLC-load-misses}", "{LLC-stores,LLC-store-misses}", NULL}, of_llcstat};
 
 /*
- * The L3 caches of AMD have a separate PMU; its events are those of AMD's manuals (PPR). Until
+ * The L3 caches of AMD have a separate PMU; its events are described in AMD's manuals (PPR). Until
  * Zen 3 it adds a 16th of the cycles that misses take. Zen 3 wants all types of requests.
  */
 #define AMD_L3 "amd_l3/event=0x04,umask=0xff/", "amd_l3/event=0x04,umask=0x01/"
@@ -185,7 +186,7 @@ static int open_table(struct attar_run *run, struct hwstat *h, const struct tabl
 	int r = hardware_require_pmu(run);
 
 	if (r == 0)
-		r = attar_run_watch_cpus(run);
+		r = run_watch_cpus(run);
 	if (r == 0)
 		r = attar_run_count_by(run, ATTAR_COUNT_BY_CPU);
 	return r == 0 ? count_table(run, h, table) : r;

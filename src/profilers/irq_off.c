@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "attar/private/report.h"
 #include "attar/run.h"
 
 enum { CPUS_MAX = 8192, DEPTH_MAX = 127 };
@@ -85,7 +86,7 @@ static int add_late(
 
 	if (o->stacks && attar_stacks_add(o->stacks, ev->thread, locations, depth, delay) < 0)
 		return -ENOMEM;
-	if (!attar_run_wants_lines(run))
+	if (!attar_run_wants(run, ATTAR_WANT_LINES))
 		return 0;
 	lines = attar_run_lines(run, "late timers", columns);
 	if (!lines)
@@ -177,7 +178,7 @@ static int irq_off_report(
 	while ((row = attar_keytable_next(o->cpus, row)))
 		if (attar_keyrow_sums(row, scope)->sums[SAMPLES])
 			add_row(table, row, scope);
-	attar_section_sort(table, 0, false);
+	section_sort(table, 0, false);
 	refuted_remark(o, report);
 	return r == 0 ? attar_run_stacks(run, report, o->stacks, scope, &opts) : r;
 }
@@ -199,7 +200,7 @@ static int irq_off_open(struct attar_run *run, void *self)
 	struct attar_timer timer = {.period = o->period, .on_event = on_timer};
 	int r;
 
-	o->takes_stacks = o->graph || attar_run_wants_tree(run);
+	o->takes_stacks = o->graph || attar_run_wants(run, ATTAR_WANT_TREE);
 	timer.stacks = o->takes_stacks;
 	o->counts = attar_run_is_live(run);
 	timer.events = o->counts ? "context-switches" : NULL;

@@ -11,6 +11,7 @@
 #include "attar/sample.h"
 #include "lib/hardware.h"
 #include "lib/keys.h"
+#include "lib/task_by.h"
 
 enum { SUM_TOTAL, SUMS };
 enum { KEYS_MAX = 1 << 14, TEXT_BYTES = 128 };
@@ -106,12 +107,12 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		key.instance.tid = (int64_t)ev->cpu;
 	else if (l->perins)
 		key.instance = keys_make_thread(
-			ev->thread->tid, ev->thread->comm, strlen(ev->thread->comm));
+			ev->thread, ev->thread->tid, ev->thread->comm, strlen(ev->thread->comm));
 	row = attar_keytable_at(l->table, &key, sizeof(key));
 	if (!row || attar_hist_add(&row->interval.hists[0], latency) < 0)
 		return -ENOMEM;
 	row->interval.sums[SUM_TOTAL] += latency;
-	return l->than && latency > l->than && attar_run_wants_lines(run)
+	return l->than && latency > l->than && attar_run_wants(run, ATTAR_WANT_LINES)
 		       ? add_line(run, ev, latency)
 		       : 0;
 }
@@ -140,7 +141,7 @@ static void add_row(const struct ldlat *l, struct attar_section *table,
 
 	attar_section_row(table);
 	if (l->perins)
-		attar_cell_i64(table, key ? key->instance.tid : -1);
+		attar_cell_i64(table, key ? task_by_id(key->instance.tid) : -1);
 	if (l->perins && !l->by_cpu)
 		attar_cell_text(table, key ? key->instance.comm : "");
 	if (key)

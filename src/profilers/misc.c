@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attar/run.h"
+#include "attar/builtin.h"
 #include "lib/cgroups.h"
 
 enum { TEXT_BYTES = 4096 };
@@ -127,9 +127,10 @@ static void columns(struct attar_section *lines)
 }
 
 /*
- * The side band of the stream has names and mappings too: those of the profiler's own event are
- * used. Kernel symbols are only requested by the side band: if two events of a CPU request them,
- * the kernel writes the second record with a wrong size (seen on 6.18). Of a recording, all are.
+ * The side band of the stream has names and mappings too: the names and mappings of the profiler's
+ * own event are used. Kernel symbols are only requested by the side band: if two events of a CPU
+ * request them, the kernel writes the second record with a wrong size (seen on 6.18). Of a
+ * recording, all are.
  */
 static bool is_duplicate(const struct attar_run *run, const struct attar_event *ev)
 {
@@ -181,7 +182,8 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 	}
 	m->counts[i]++;
 	m->recent[i]++;
-	return attar_run_wants_lines(run) ? misc_show(run, ev, kinds[i].name) : 0;
+	run_count_record(run);
+	return attar_run_wants(run, ATTAR_WANT_LINES) ? misc_show(run, ev, kinds[i].name) : 0;
 }
 
 /* ---- report ---- */

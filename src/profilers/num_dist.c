@@ -10,6 +10,7 @@
 #include "attar/run.h"
 #include "lib/by_source.h"
 #include "lib/heatmap.h"
+#include "lib/sample_weight.h"
 
 enum { SUM_THAN, SUMS, NAME_BYTES = 64, KEYS_MAX = 65536, DEPTH_MAX = 512 };
 
@@ -188,12 +189,14 @@ static void add_histograms(
 	}
 }
 
-static void add_remarks(const struct num_dist *d, struct attar_report *report)
+static void add_remarks(
+	const struct attar_run *run, const struct num_dist *d, struct attar_report *report)
 {
 	struct attar_expr_faults faults;
 	uint64_t absent = 0, by_zero = 0;
 	const struct event *e;
 
+	sample_events_remark_few(run, report);
 	attar_report_evicted(report, d->table, d->by_thread ? "threads" : "CPUs");
 	if (d->negative)
 		attar_report_remark(report, "%" PRIu64 " negative number%s not counted",
@@ -235,7 +238,7 @@ static int num_dist_report(
 	free(rows);
 	if (!d->perins)
 		add_histograms(d, report, scope);
-	add_remarks(d, report);
+	add_remarks(run, d, report);
 	if (!d->has_stacks)
 		return 0;
 	return attar_run_stacks(run, report, d->stacks, scope, &by_values);

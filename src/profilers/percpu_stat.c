@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "attar/builtin.h"
 #include "attar/run.h"
 
 struct percpu_stat {
@@ -54,7 +55,7 @@ static int percpu_stat_add(struct attar_run *run, const char *event)
 static int percpu_stat_open(struct attar_run *run, void *self)
 {
 	struct percpu_stat *s = self;
-	int r = attar_run_watch_cpus(run);
+	int r = run_watch_cpus(run);
 
 	if (r == 0)
 		r = attar_run_count_by(run, ATTAR_COUNT_BY_CPU);

@@ -4,9 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "lib/sample_weight.h"
+#include "lib/task_sums.h"
 
 enum { DEPTH_MAX = 512, NS_PER_S = 1000000000 };
+
+/* Sums of a row of --by. */
+enum { SUM_WEIGHT, SUM_SAMPLES, SUMS };
 
 /* The number of samples of a CPU in the current second, for --min-busy. */
 struct cpu_second {
@@ -17,9 +22,11 @@ struct cpu_second {
 struct profile {
 	bool graph, print_samples;
 	double min_busy; /* percent */
+	const char *by_text;
 
 	struct sample_weight weight;
 	struct attar_stacks *stacks;
+	struct task_sums tasks;     /* of --by */
 	struct cpu_second *seconds; /* by CPU */
 	size_t n_seconds;
 };
@@ -53,7 +60,7 @@ static bool is_busy(struct attar_run *run, struct profile *p, const struct attar
 		return true;
 	if (ev->time - cpu->began >= NS_PER_S)
 		*cpu = (struct cpu_second){.began = ev->time};
-	return (double)++cpu->n >= (double)attar_run_freq(run) * p->min_busy / 100;
+	return (double)++cpu->n >= (double)run_freq(run) * p->min_busy / 100;
 }
 
 static void columns(struct attar_section *lines)
@@ -80,6 +87,14 @@ static int profile_show(struct profile *p, struct attar_run *run, const struct a
 	return 0;
 }
 
+static int add_task(struct attar_run *run, struct profile *p, const struct attar_event *ev)
+{
+	const uint64_t numbers[SUMS] = {
+		[SUM_WEIGHT] = sample_weight_get(&p->weight, ev), [SUM_SAMPLES] = 1};
+
+	return task_sums_add(run, &p->tasks, ev->thread, numbers);
+}
+
 /* On a time line, a sample only says where its thread was. */
 static int add_sample(struct attar_run *run, struct profile *p, const struct attar_event *ev,
 	const attar_location *locations, size_t n)
@@ -93,7 +108,7 @@ static int add_sample(struct attar_run *run, struct profile *p, const struct att
 		.is_sample = true};
 	int r;
 
-	if (!attar_run_wants_spans(run))
+	if (!attar_run_wants(run, ATTAR_WANT_SPANS))
 		return attar_stacks_add(p->stacks, ev->thread, locations, n, span.weight);
 	r = attar_stacks_add_span(p->stacks, ev->thread, locations, n, span.weight, &span.stack);
 	return r == 0 ? attar_run_add_span(run, &span) : r;
@@ -109,11 +124,15 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		return 0;
 	n = attar_event_stack(ev, locations, DEPTH_MAX);
 	if (p->print_samples) {
-		int r = attar_run_wants_lines(run) ? profile_show(p, run, ev, locations, n) : 0;
+		int r = attar_run_wants(run, ATTAR_WANT_LINES)
+				? profile_show(p, run, ev, locations, n)
+				: 0;
 
-		if (r < 0 || !attar_run_wants_tree(run))
+		if (r < 0 || !attar_run_wants(run, ATTAR_WANT_TREE))
 			return r;
 	}
+	if (p->tasks.table && add_task(run, p, ev) < 0)
+		return -ENOMEM;
 	return add_sample(run, p, ev, locations, n);
 }
 
@@ -130,14 +149,20 @@ static int profile_open(struct attar_run *run, void *self)
 	int r = attar_stacks_new(attar_run_symbols(run), &p->stacks);
 
 	if (r == 0)
-		r = attar_run_sampler(run, p->graph || !attar_run_emits(run), on_sample);
+		r = attar_run_sampler(run, p->graph || !run_emits(run), on_sample);
 	if (r < 0)
 		return r;
 	p->weight = sample_weight_of_run(run);
+	r = task_sums_open(run, p->by_text, p->stacks, SUMS, &p->tasks);
+	if (r < 0)
+		return r;
 	spec = attar_run_source_spec(run, 0);
 	p->graph |= spec && spec->stack;
 	return 0;
 }
+
+static const struct task_sum_column task_columns[SUMS] = {
+	[SUM_SAMPLES] = {"samples", ATTAR_UNIT_COUNT}};
 
 static int profile_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
@@ -149,8 +174,10 @@ static int profile_report(
 		.for_trees = p->print_samples,
 		.cpu_ns = sample_weight_cpu_ns(run)};
 
-	if (p->print_samples && !attar_run_wants_tree(run))
+	if (p->print_samples && !attar_run_wants(run, ATTAR_WANT_TREE))
 		return 0;
+	if (task_sums_report(run, &p->tasks, report, scope, task_columns) < 0)
+		return -ENOMEM;
 	return attar_run_stacks(run, report, p->stacks, scope, &opts);
 }
 
@@ -159,11 +186,14 @@ static void profile_close(void *self)
 	struct profile *p = self;
 
 	attar_stacks_free(p->stacks);
+	task_sums_close(&p->tasks);
 	free(p->seconds);
 }
 
 static const struct attar_option options[] = {
 	ATTAR_FLAG(struct profile, graph, 'g', "call-graph", "show the hottest stacks as a tree"),
+	ATTAR_TEXT(struct profile, by_text, 0, "by", "WHAT",
+		"also show the share of each " TASK_BY_HELP ", above its stacks"),
 	ATTAR_FLAG(struct profile, print_samples, 0, "print-samples",
 		"print every sample as it arrives, with its stack if -g is given"),
 	ATTAR_PERCENT(struct profile, min_busy, 0, "min-busy", "PCT",

@@ -44,7 +44,7 @@ static int record_report(
 	struct attar_run_recorded recorded;
 	struct attar_section *table;
 
-	if (!attar_run_get_recorded(run, &recorded))
+	if (!run_get_recorded(run, &recorded))
 		return 0;
 	table = attar_report_table(report, "recording");
 	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);

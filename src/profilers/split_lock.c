@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attar/builtin.h"
+#include "attar/private/report.h"
 #include "lib/hardware.h"
 
 enum { SAMPLES, LOCKS, SUMS };
@@ -82,7 +84,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	row->interval.sums[SAMPLES]++;
 	row->interval.sums[LOCKS] += sample->period;
 	snprintf(row->value, COMM_BYTES, "%s", ev->thread->comm);
-	return attar_run_wants_lines(run)
+	return attar_run_wants(run, ATTAR_WANT_LINES)
 		       ? add_line(run, ev, locations, s->graph ? depth : depth > 0)
 		       : 0;
 }
@@ -146,7 +148,7 @@ static void report_tasks(
 		attar_cell_u64(table, sums[SAMPLES]);
 		attar_cell_u64(table, sums[LOCKS]);
 	}
-	attar_section_sort(table, 3, true);
+	section_sort(table, 3, true);
 	attar_report_evicted(report, s->tasks, "tasks");
 }
 
@@ -168,7 +170,7 @@ static int split_lock_report(
 
 /*
  * SQ_MISC.SPLIT_LOCK, later SQ_MISC.BUS_LOCK, of Intel's manuals; LsLocks, BusLock of AMD's (PPR).
- * Models are those of Alder Lake, Sapphire Rapids and their successors.
+ * Models are Alder Lake, Sapphire Rapids and their successors.
  */
 static const char *intel_event(unsigned model)
 {
@@ -210,7 +212,7 @@ static int add_event(struct attar_run *run, const struct split_lock *s)
 	snprintf(counted, sizeof(counted), s->exclude_host ? "{%s}:G" : "%s", text);
 	if (r == 0)
 		r = hardware_add_source(run, text, &sampling, on_sample);
-	if (r < 0 || attar_run_emits(run))
+	if (r < 0 || run_emits(run))
 		return r;
 	r = attar_run_count_by(run, ATTAR_COUNT_BY_CPU);
 	return r == 0 ? attar_run_count(run, counted) : r;
@@ -222,7 +224,7 @@ static int add_recorded(struct attar_run *run, const struct split_lock *s)
 	const struct attar_texts all = {.at = (const char **)&s->event, .n = s->event ? 1 : 0};
 	int r = attar_run_event_list(run, &all, s->takes_stacks, on_sample);
 
-	if (r < 0 || attar_run_emits(run))
+	if (r < 0 || run_emits(run))
 		return r;
 	r = attar_run_count_by(run, ATTAR_COUNT_BY_CPU);
 	return r == 0 && s->event ? attar_run_count(run, s->event) : r;
@@ -272,7 +274,7 @@ static int split_lock_open(struct attar_run *run, void *self)
 	struct split_lock *s = self;
 	int r;
 
-	s->takes_stacks = s->graph || attar_run_wants_tree(run);
+	s->takes_stacks = s->graph || attar_run_wants(run, ATTAR_WANT_TREE);
 	r = attar_run_is_live(run) ? add_event(run, s) : add_recorded(run, s);
 	if (r == 0)
 		r = attar_keytable_new(&opts, &s->tasks);

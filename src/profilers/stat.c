@@ -109,7 +109,7 @@ static int stat_open(struct attar_run *run, void *self)
 			"--line prints one line per interval, so it requires --interval" ATTAR_FIX
 			"add --interval");
 	if (r == 0 && s->repeat)
-		r = attar_run_repeat(run, s->repeat);
+		r = run_repeat(run, s->repeat);
 	if (r == 0 && !s->events.n)
 		r = count_default(run, s);
 	for (size_t i = 0; r == 0 && i < s->events.n; i++)
@@ -126,8 +126,8 @@ static int stat_ended(struct attar_run *run, void *self)
 	struct stat *s = self;
 	uint64_t user, system;
 
-	attar_series_add(&s->elapsed, (double)attar_run_elapsed(run));
-	if (attar_run_command_times(run, &user, &system) == 0) {
+	attar_series_add(&s->elapsed, (double)run_elapsed(run));
+	if (run_command_times(run, &user, &system) == 0) {
 		attar_series_add(&s->user, (double)user);
 		attar_series_add(&s->system, (double)system);
 	}
@@ -463,7 +463,7 @@ static int draw_lines(struct drawing *d, struct attar_report *report)
 	return 0;
 }
 
-/* Lines, and after those of an interval, or the last ones, their sums. */
+/* Lines, and after the lines of an interval, or the last ones, their sums. */
 static int draw_period(struct drawing *d, struct stat *s, struct attar_report *report)
 {
 	int r = draw_lines(d, report);
@@ -475,8 +475,8 @@ static int draw_period(struct drawing *d, struct stat *s, struct attar_report *r
 	r = add_sums(d);
 	if (r < 0 || (s->summed + s->period / 2 < s->interval && !attar_run_ended(d->run)))
 		return r;
-	attar_report_get_span(report, &time, NULL);
-	attar_report_span(report, time, s->summed); /* the heading shows the time of the sums */
+	attar_report_get_interval(report, &time, NULL);
+	attar_report_interval(report, time, s->summed); /* the heading shows the time of the sums */
 	return draw_sums(d, s, report);
 }
 
@@ -491,7 +491,7 @@ static int stat_report(
 		return r;
 	while (attar_run_get_counter(run, d.n_events))
 		d.n_events++;
-	d.elapsed = d.mean ? (uint64_t)s->elapsed.mean : attar_run_recent(run);
+	d.elapsed = d.mean ? (uint64_t)s->elapsed.mean : run_recent(run);
 	if (s->line && !d.mean)
 		return draw_period(&d, s, report);
 	r = stat_draw(&d, report);

@@ -8,10 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attar/keytable.h"
+#include "attar/builtin.h"
+#include "attar/private/expr.h"
+#include "attar/private/keytable.h"
 #include "attar/run.h"
+#include "lib/counted_event.h"
 #include "lib/keys.h"
 #include "lib/sample_weight.h"
+#include "lib/task_by.h"
 
 /* LATE_COLUMNS: for events that appear during the run. */
 enum { COLUMNS_MAX = 64, LATE_COLUMNS = 8, NAME_BYTES = 64, KEYS_MAX = 65536 };
@@ -24,7 +28,7 @@ struct column {
 	bool is_signed;         /* the sum is an int64_t */
 	bool is_refused;        /* the kernel refused the event: not shown */
 	const char *user_event; /* NULL: none; programs can register one several times */
-	/* Its sum: that of the first column with the same NAME: or event of programs. */
+	/* Its sum: the sum of the first column with the same NAME: or event of programs. */
 	size_t at;
 };
 
@@ -50,8 +54,10 @@ struct label {
 
 struct top {
 	struct attar_texts events;
-	const char *key;
+	const char *key, *by_text;
 	bool only_comm;
+
+	enum task_by by;
 
 	struct event *of; /* by source */
 	uint32_t n_of;
@@ -61,7 +67,7 @@ struct top {
 	bool has_by;      /* rank is given by a top-by */
 	uint32_t n_ready; /* sources with their final numbers; 0: no event was delivered */
 	bool has_names;   /* rows have a name besides their key */
-	bool has_limits;  /* a sum of the report's rows is at the limit of 64 bits */
+	bool has_limits;  /* a sum of the report's rows left 64 bits */
 	struct attar_keytable *table;
 };
 
@@ -172,13 +178,6 @@ static bool is_shown(const struct top *top, size_t i)
 
 /* ---- keys and names ---- */
 
-/* Whether a key, NULL: the thread, is one number. */
-static bool is_number(const struct attar_expr *key)
-{
-	return !key || (attar_expr_columns(key) == 1 &&
-			       attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER);
-}
-
 static attar_repeats_fn on_repeats;
 
 static void set_plain(struct attar_run *run, const struct top *top, uint32_t source)
@@ -187,10 +186,10 @@ static void set_plain(struct attar_run *run, const struct top *top, uint32_t sou
 
 	e->events = sample_events_of_source(run, source);
 	e->sum = top->columns[e->first].at;
-	e->field = e->key ? attar_expr_get_field(e->key) : NULL;
+	e->field = e->key ? expr_get_field(e->key) : NULL;
 	e->is_plain = !top->only_comm && !e->comm && (!e->key || e->field) && e->n == 1 &&
 		      !top->columns[e->first].sum && e->events.fixed == 1;
-	attar_run_source_repeats(run, source, e->is_plain ? on_repeats : NULL);
+	run_source_repeats(run, source, e->is_plain ? on_repeats : NULL);
 }
 
 static int top_learn(struct attar_run *run, struct top *top, uint32_t source)
@@ -202,17 +201,15 @@ static int top_learn(struct attar_run *run, struct top *top, uint32_t source)
 	r = add_columns(run, top, source);
 	if (r == 0)
 		r = keys_compile(run, source, "key", top->key, ATTAR_EXPR_KEY, &e->key);
+	if (r == 0 && e->key && top->by_text)
+		r = attar_fail(-EINVAL,
+			"'%s': --by conflicts with key=", attar_run_source_name(run, source));
 	if (r == 0)
 		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
 	if (r == 0)
 		r = keys_compile(run, source, "printkey", NULL, 0, &e->print);
 	set_plain(run, top, source);
-	if (r == 0 && e->print && !is_number(e->key))
-		return attar_fail(-EINVAL,
-			"'%s': printkey= requires a key that is a number" ATTAR_FIX
-			"set key= to one number",
-			attar_run_source_name(run, source));
-	return r;
+	return r == 0 && e->print && e->key ? keys_check_printed(e->spec, e->key) : r;
 }
 
 /* Rows are joined by key: a number and a name are never equal. */
@@ -220,7 +217,15 @@ static int check_key(struct attar_run *run, const struct top *top, uint32_t sour
 {
 	if (top->only_comm || keys_are_alike(top->of[0].key, top->of[source].key))
 		return 0;
-	return attar_fail(-EINVAL, "the keys of '%s' and '%s' have different types",
+	if (!top->of[0].key != !top->of[source].key)
+		return attar_fail(-EINVAL,
+			"'%s' has a key, and '%s' has none" ATTAR_FIX
+			"set key= of each event, or of none",
+			attar_run_source_name(run, top->of[0].key ? 0 : source),
+			attar_run_source_name(run, top->of[0].key ? source : 0));
+	return attar_fail(-EINVAL,
+		"the keys of '%s' and '%s' have different types" ATTAR_FIX
+		"let all be numbers, or all be text",
 		attar_run_source_name(run, 0), attar_run_source_name(run, source));
 }
 
@@ -230,7 +235,7 @@ static bool has_names(const struct top *top)
 	bool has = false;
 
 	for (uint32_t i = 0; i < top->n_of; i++)
-		has |= top->of[i].comm || !top->of[i].key;
+		has |= top->of[i].comm || (!top->of[i].key && top->by == BY_THREAD);
 	return has && !top->only_comm;
 }
 
@@ -262,8 +267,8 @@ static void free_exprs(struct event *e)
 }
 
 /*
- * Once the events are open: those of a pattern that the kernel refused are no longer sources, and
- * the others have been renumbered.
+ * Once the events are open: the sources of a pattern that the kernel refused are no longer sources,
+ * and the others have been renumbered.
  */
 static void drop_refused(struct attar_run *run, struct top *top)
 {
@@ -288,16 +293,24 @@ static void drop_refused(struct attar_run *run, struct top *top)
 
 /* ---- counting ---- */
 
-/* The name for the row: comm=, or the name of the thread. */
-static void set_name(struct label *label, const struct event *e, const struct attar_event *ev,
-	const struct attar_expr_record *record)
+/* Rows of processes have a name that is not of the keys. */
+static inline bool keeps_names(const struct top *top)
 {
-	struct attar_expr_value name = {.bytes = ev->thread->comm};
+	return top->has_names || top->by == BY_PROCESS;
+}
+
+/* The name for the row: comm=, or the name of the thread. */
+static void set_name(const struct top *top, struct label *label, const struct event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record)
+{
+	const struct attar_process *process = top->by == BY_PROCESS ? ev->thread->process : NULL;
+	struct attar_expr_value name = {
+		.bytes = process && process->comm ? process->comm : ev->thread->comm};
 
 	if (e->comm)
 		attar_expr_eval(e->comm, record, &name);
 	else
-		name.len = strlen(ev->thread->comm);
+		name.len = strlen(name.bytes);
 	label->hash = e->comm ? 0 : ev->thread->comm_hash;
 	if (!name.bytes) {
 		label->len =
@@ -312,8 +325,11 @@ static void set_name(struct label *label, const struct event *e, const struct at
  * Threads that have the same tid one after the other are different. Those that exit have the tid
  * -1: they are one row, though their processes differ.
  */
-static uint64_t key_of_thread(const struct attar_thread *thread)
+static uint64_t key_of_thread(
+	const struct attar_run *run, const struct top *top, const struct attar_thread *thread)
 {
+	if (top->by != BY_THREAD)
+		return task_by_number(run, top->by, thread);
 	if (thread->tid < 0)
 		return (uint32_t)thread->tid;
 	return thread->serial << 32 | (uint32_t)thread->tid;
@@ -325,19 +341,19 @@ static pid_t tid_of(const struct attar_keyrow *row)
 }
 
 /* The row of the event's key, which is a thread unless key= says otherwise. */
-static struct attar_keyrow *find_row(struct top *top, const struct event *e,
-	const struct attar_event *ev, const struct attar_expr_record *record)
+static struct attar_keyrow *find_row(const struct attar_run *run, struct top *top,
+	const struct event *e, const struct attar_event *ev, const struct attar_expr_record *record)
 {
 	char key[ATTAR_EXPR_KEY_MAX];
 	struct label label;
 	size_t n;
 
 	if (top->only_comm) {
-		set_name(&label, e, ev, record);
+		set_name(top, &label, e, ev, record);
 		return attar_keytable_at(top->table, label.comm, label.len);
 	}
 	if (!e->key)
-		return attar_keytable_at_u64(top->table, key_of_thread(ev->thread));
+		return attar_keytable_at_u64(top->table, key_of_thread(run, top, ev->thread));
 	n = attar_expr_key(e->key, record, key, sizeof(key));
 	return attar_keytable_at(top->table, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX);
 }
@@ -347,11 +363,12 @@ static void add_to_sum(const struct top *top, struct attar_keyrow *row, const st
 {
 	uint64_t n = c->sum ? attar_expr_number(c->sum, record) : events;
 
-	attar_keysum_add(&row->interval.sums[c->at], n, top->columns[c->at].is_signed);
+	keysums_add(&row->interval, top->columns_max, c->at, n, top->columns[c->at].is_signed);
 }
 
 /* Events with any attributes. */
-static int top_count(struct top *top, const struct event *e, const struct attar_event *ev)
+static int top_count(const struct attar_run *run, struct top *top, const struct event *e,
+	const struct attar_event *ev)
 {
 	struct attar_expr_record record;
 	const uint64_t events = sample_events_get(&e->events, ev);
@@ -359,23 +376,23 @@ static int top_count(struct top *top, const struct event *e, const struct attar_
 	struct label *label;
 
 	attar_event_get_expr_record(ev, &record);
-	row = find_row(top, e, ev, &record);
+	row = find_row(run, top, e, ev, &record);
 	if (!row)
 		return -ENOMEM;
 	for (size_t i = e->first; i < e->first + e->n; i++)
 		add_to_sum(top, row, &top->columns[i], &record, events);
 	label = row->value;
-	if (top->has_names && (e->comm || !label->len || label->hash != ev->thread->comm_hash))
-		set_name(label, e, ev, &record);
+	if (keeps_names(top) && (e->comm || !label->len || label->hash != ev->thread->comm_hash))
+		set_name(top, label, e, ev, &record);
 	label->source = ev->counter;
 	return 0;
 }
 
 /* The name of the thread, which can be new or have changed. */
-static __attribute__((noinline)) int rename_row(
-	struct label *label, const struct event *e, const struct attar_event *ev)
+static __attribute__((noinline)) int rename_row(const struct top *top, struct label *label,
+	const struct event *e, const struct attar_event *ev)
 {
-	set_name(label, e, ev, NULL);
+	set_name(top, label, e, ev, NULL);
 	return 0;
 }
 
@@ -391,9 +408,9 @@ static inline int add_plain(struct top *top, const struct event *e, const struct
 	label = row->value;
 	row->interval.sums[e->sum] += n;
 	label->source = ev->counter;
-	if (!top->has_names || (label->len && label->hash == ev->thread->comm_hash))
+	if (!keeps_names(top) || (label->len && label->hash == ev->thread->comm_hash))
 		return 0;
-	return rename_row(label, e, ev);
+	return rename_row(top, label, e, ev);
 }
 
 /* Whether a sample has the field of the key. */
@@ -403,15 +420,16 @@ static inline bool has_key(const struct event *e, size_t raw_size)
 }
 
 /* The usual case. */
-static int count_plain(struct top *top, const struct event *e, const struct attar_event *ev)
+static int count_plain(const struct attar_run *run, struct top *top, const struct event *e,
+	const struct attar_event *ev)
 {
 	const struct attar_sample *s = &ev->record->sample;
 
 	if (!has_key(e, s->raw_size))
-		return top_count(top, e, ev);
+		return top_count(run, top, e, ev);
 	return add_plain(top, e, ev,
 		e->field ? attar_field_u64(e->field, s->raw, s->raw_size)
-			 : key_of_thread(ev->thread),
+			 : key_of_thread(run, top, ev->thread),
 		1);
 }
 
@@ -428,7 +446,7 @@ static __attribute__((noinline)) int top_begin(
 	}
 	r = ev->counter < top->n_of ? 0 : learn_new(run, top);
 	top->n_ready = top->n_of;
-	return r < 0 ? r : top_count(top, &top->of[ev->counter], ev);
+	return r < 0 ? r : top_count(run, top, &top->of[ev->counter], ev);
 }
 
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -439,7 +457,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	if (ev->counter >= top->n_ready)
 		return top_begin(run, top, ev);
 	e = &top->of[ev->counter];
-	return e->is_plain ? count_plain(top, e, ev) : top_count(top, e, ev);
+	return e->is_plain ? count_plain(run, top, e, ev) : top_count(run, top, e, ev);
 }
 
 /* Events that are counted by count_plain(). */
@@ -454,14 +472,78 @@ static int on_repeats(struct attar_run *run, void *self, const struct attar_even
 	int r = 0;
 
 	if (!e->field)
-		return add_plain(top, e, ev, key_of_thread(ev->thread), repeats->n);
+		return add_plain(top, e, ev, key_of_thread(run, top, ev->thread), repeats->n);
 	for (uint64_t i = 0; r == 0 && i < repeats->n; i++, raw += repeats->stride)
 		r = is_known ? add_plain(top, e, ev, attar_field_u64(e->field, raw, size), 1)
-			     : top_count(top, e, ev); /* all lack the field */
+			     : top_count(run, top, e, ev); /* all lack the field */
 	return r;
 }
 
+/* ---- counting in the kernel ---- */
+
+/* Whether the numbers of system calls, and nothing else, are counted. */
+static bool counts_calls(const struct top *top)
+{
+	const struct event *e = &top->of[0];
+
+	return top->n_of == 1 && e->is_plain && e->field &&
+	       !strcmp(attar_expr_get_column(e->key, 0)->name, "id") &&
+	       counted_event_is(e->spec, "raw_syscalls:sys_enter");
+}
+
+static int add_calls(void *ctx, uint64_t number, const struct attar_hist *times, uint64_t calls)
+{
+	struct top *top = ctx;
+	struct attar_keyrow *row = attar_keytable_at_u64(top->table, number);
+
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[top->of[0].sum] += calls;
+	return 0;
+}
+
 /* ---- reporting ---- */
+
+static bool is_name_of_key(const struct top *top, const char *name)
+{
+	const struct attar_expr *key =
+		top->only_comm || top->by != BY_THREAD ? NULL : top->of[0].key;
+
+	for (size_t i = 0; key && i < attar_expr_columns(key); i++)
+		if (!strcmp(attar_expr_get_column(key, i)->name, name))
+			return true;
+	return false;
+}
+
+/* The event of a column, if an earlier column has the same name; otherwise NULL. */
+static const struct event *event_that_repeats(const struct top *top, size_t column)
+{
+	const struct event *e = top->of;
+	bool repeats = false;
+
+	for (size_t i = 0; i < column; i++)
+		repeats |= is_shown(top, i) &&
+			   !strcmp(top->columns[i].name, top->columns[column].name);
+	while (e->first + e->n <= column && e + 1 < top->of + top->n_of)
+		e++;
+	return repeats && e->spec ? e : NULL;
+}
+
+/* Columns of one report have different names. */
+static void add_value_heading(const struct top *top, struct attar_section *table, size_t column)
+{
+	const struct event *event = event_that_repeats(top, column);
+	const char *own = top->columns[column].name;
+	char name[KEYS_NAME_BYTES + ATTAR_EXPR_TEXT_MAX];
+
+	if (is_name_of_key(top, own))
+		snprintf(name, sizeof(name), "sum(%s)", own);
+	else if (event)
+		snprintf(name, sizeof(name), "%s (%s)", own, event->spec->name);
+	else
+		snprintf(name, sizeof(name), "%s", own);
+	attar_section_column(table, name, ATTAR_UNIT_COUNT);
+}
 
 static void add_headings(const struct top *top, struct attar_section *table)
 {
@@ -469,6 +551,8 @@ static void add_headings(const struct top *top, struct attar_section *table)
 
 	if (top->only_comm)
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	else if (top->by != BY_THREAD)
+		task_by_columns(top->by, table, "");
 	else if (!first->key)
 		attar_section_column(table, "tid", ATTAR_UNIT_ID);
 	else if (first->print)
@@ -477,9 +561,21 @@ static void add_headings(const struct top *top, struct attar_section *table)
 		keys_add_columns(table, first->key);
 	for (size_t i = 0; i < top->n_columns; i++)
 		if (is_shown(top, i))
-			attar_section_column(table, top->columns[i].name, ATTAR_UNIT_COUNT);
+			add_value_heading(top, table, i);
 	if (top->has_names)
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+}
+
+/* What --by shows. */
+static void add_by(const struct attar_run *run, const struct top *top, struct attar_section *table,
+	const struct attar_keyrow *row)
+{
+	const struct label *label = row->value;
+	struct task_key_of key = {.id = (int64_t)row->number};
+
+	memcpy(key.name, label->comm,
+		label->len < sizeof(key.name) ? label->len : sizeof(key.name) - 1);
+	task_by_cells(run, top->by, table, &key);
 }
 
 static void add_key(struct attar_run *run, const struct top *top, struct attar_section *table,
@@ -489,10 +585,12 @@ static void add_key(struct attar_run *run, const struct top *top, struct attar_s
 
 	if (top->only_comm) {
 		keys_add_text(table, row->key, row->key_size);
+	} else if (top->by != BY_THREAD) {
+		add_by(run, top, table, row);
 	} else if (!e->key) {
 		attar_cell_i64(table, tid_of(row)); /* -1: exiting */
 	} else if (e->print) {
-		keys_add_printed(run, table, e->print, row->number);
+		keys_add_printed(run, table, top->of[0].spec, e->print, row->number);
 	} else {
 		keys_add_cells(table, e->key, row->key, row->key_size);
 	}
@@ -502,7 +600,8 @@ static void add_key(struct attar_run *run, const struct top *top, struct attar_s
 static void add_key_of_others(const struct top *top, struct attar_section *table)
 {
 	const struct attar_expr *key = top->of[0].key;
-	bool is_text = top->only_comm || top->of[0].print || !is_number(key);
+	bool is_printed = top->of[0].print && !keys_print_number(top->of[0].spec);
+	bool is_text = top->only_comm || is_printed || (key && !keys_is_number(key));
 	size_t n = top->only_comm || !key || top->of[0].print ? 1 : attar_expr_columns(key);
 
 	for (size_t i = 0; i < n; i++) {
@@ -514,10 +613,12 @@ static void add_key_of_others(const struct top *top, struct attar_section *table
 	}
 }
 
-static void add_sum_cell(
-	struct top *top, struct attar_section *table, const struct column *c, uint64_t sum)
+static void add_sum_cell(struct top *top, struct attar_section *table, const struct column *c,
+	const struct attar_keysums *sums)
 {
-	top->has_limits |= attar_keysum_is_limit(sum, c->is_signed);
+	uint64_t sum = sums->sums[c->at];
+
+	top->has_limits |= keysums_is_beyond(sums, top->columns_max, c->at);
 	if (c->is_signed)
 		attar_cell_i64(table, (int64_t)sum);
 	else
@@ -533,11 +634,13 @@ static void add_row(struct attar_run *run, struct top *top, struct attar_section
 	attar_section_row(table);
 	if (row->key)
 		add_key(run, top, table, row);
+	else if (top->by != BY_THREAD)
+		task_by_cells(run, top->by, table, NULL);
 	else
 		add_key_of_others(top, table);
 	for (size_t i = 0; i < top->n_columns; i++)
 		if (is_shown(top, i))
-			add_sum_cell(top, table, &top->columns[i], sums->sums[i]);
+			add_sum_cell(top, table, &top->columns[i], sums);
 	if (!top->has_names)
 		return;
 	if (row->key)
@@ -556,14 +659,15 @@ static void reverse(struct attar_keyrow **rows, size_t n)
 	}
 }
 
-/* Of rows with equal sums, which are in the order of unsigned keys: negative keys come first. */
+/* Rows with equal sums are in the order of unsigned keys: puts negative keys first. */
 static void order_signed_keys(
 	const struct top *top, struct attar_keyrow **rows, size_t n, enum attar_scope scope)
 {
 	const struct attar_expr *key = top->of[0].key;
 	size_t end;
 
-	if (!key || top->only_comm || !is_number(key) || !attar_expr_get_column(key, 0)->is_signed)
+	if (!key || top->only_comm || !keys_is_number(key) ||
+		!attar_expr_get_column(key, 0)->is_signed)
 		return;
 	if (n && !rows[n - 1]->key) /* the others */
 		n--;
@@ -603,8 +707,8 @@ static void add_remarks(
 			"events");
 	if (top->has_limits)
 		attar_report_remark(report,
-			"sums that do not fit into 64 bits are shown as the nearest number that "
-			"does");
+			"sums that do not fit into 64 bits, at the end or before, stay at the "
+			"limit that they reach first");
 	for (uint32_t i = 0; i < top->n_of; i++)
 		if (top->of[i].key) {
 			attar_expr_get_faults(top->of[i].key, &faults);
@@ -625,10 +729,12 @@ static int top_report(
 	struct top *top = self;
 	struct attar_section *table =
 		attar_report_table(report, attar_run_profiler(run)->name); /* of the preset */
-	int r = attar_keytable_end_interval(top->table);
+	int r = run_read_counting(run, add_calls, top);
 	struct attar_keyrow **rows;
 	size_t n;
 
+	if (r == 0)
+		r = attar_keytable_end_interval(top->table);
 	while (top->rank + 1 < top->n_columns && is_replaced(top, top->rank))
 		top->rank++;
 	if (r == 0)
@@ -647,6 +753,15 @@ static int top_report(
 
 /* ---- life ---- */
 
+/* --by says whose the rows are. */
+static int open_by(struct attar_run *run, struct top *top)
+{
+	if (top->by_text && (top->key || top->only_comm))
+		return attar_fail(
+			-EINVAL, "--by conflicts with %s", top->key ? "--key" : "--only-comm");
+	return task_by_parse(run, top->by_text, &top->by);
+}
+
 static int top_open(struct attar_run *run, void *self)
 {
 	struct top *top = self;
@@ -657,7 +772,9 @@ static int top_open(struct attar_run *run, void *self)
 	int r = 0;
 
 	top->columns_max = COLUMNS_MAX;
-	r = attar_run_event_list(run, &top->events, false, on_event);
+	r = open_by(run, top);
+	if (r == 0)
+		r = attar_run_event_list(run, &top->events, false, on_event);
 	if (r == 0)
 		r = learn_new(run, top);
 	if (r < 0)
@@ -669,7 +786,10 @@ static int top_open(struct attar_run *run, void *self)
 	opts.rank = top->rank;
 	for (size_t i = 0; i < top->n_columns; i++)
 		opts.signed_sums |= (uint64_t)top->columns[i].is_signed << i;
-	return attar_keytable_new(&opts, &top->table);
+	r = attar_keytable_new(&opts, &top->table);
+	if (r == 0 && counts_calls(top))
+		r = run_count_in_kernel(run, COUNTING_CALLS, NULL);
+	return r < 0 ? r : 0;
 }
 
 static void top_close(void *self)
@@ -692,6 +812,7 @@ static const struct attar_option options[] = {
 		.complete = "event"),
 	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
 		"count by the value of this expression on the fields (default: by thread)"),
+	ATTAR_TEXT(T, by_text, 0, "by", "WHAT", "count by " TASK_BY_HELP " (default thread)"),
 	ATTAR_FLAG(T, only_comm, 0, "only-comm", "count by name instead of key"), {0}};
 
 static const struct attar_example examples[] = {

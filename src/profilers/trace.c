@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "attar/builtin.h"
+#include "attar/private/event.h"
+#include "attar/private/report.h"
 #include "lib/kernel_names.h"
 #include "lib/sample_fields.h"
 
@@ -70,12 +72,12 @@ static void add_fields(struct attar_run *run, struct attar_section *lines,
 	const struct attar_event_spec *spec, const struct attar_event *ev)
 {
 	const struct attar_sample *s = &ev->record->sample;
-	bool values = attar_run_wants_values(run);
+	bool values = attar_run_wants(run, ATTAR_WANT_VALUES);
 	struct sample_fields fields;
 	char text[FIELDS_MAX];
 
 	if (spec->format && s->raw) {
-		attar_cell_fields(lines, spec->format, s->raw, s->raw_size, values);
+		cell_fields(lines, spec->format, s->raw, s->raw_size, values);
 		return;
 	}
 	sample_fields_get(ev, attar_run_source_attr(run, ev->counter), &fields);
@@ -90,7 +92,7 @@ static void add_vcpu(
 {
 	struct attar_vcpu vcpu;
 
-	if (attar_run_vcpu(run, ev, &vcpu))
+	if (run_vcpu(run, ev, &vcpu))
 		attar_cell_i64(lines, vcpu.tid);
 	else
 		attar_cell_none(lines);
@@ -138,9 +140,9 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 		depth = attar_event_stack(ev, locations, DEPTH_MAX);
 	if (t->stacks && depth)
 		r = attar_stacks_add_span(t->stacks, ev->thread, locations, depth, 1, &stack);
-	if (r == 0 && attar_run_wants_spans(run))
+	if (r == 0 && attar_run_wants(run, ATTAR_WANT_SPANS))
 		r = add_span(run, spec, ev, stack);
-	if (r < 0 || !attar_run_wants_lines(run))
+	if (r < 0 || !attar_run_wants(run, ATTAR_WANT_LINES))
 		return r;
 	lines = attar_run_lines(run, "events",
 		t->has_guests  ? columns_of_guests
@@ -152,19 +154,18 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	if (t->has_hosts)
-		attar_cell_text(lines, attar_run_source_host(run, ev->counter));
+		attar_cell_text(lines, run_source_host(run, ev->counter));
 	if (t->has_guests)
 		add_vcpu(run, lines, ev);
 	attar_cell_text(lines, ev->thread->comm);
-	sample_tid_cell(lines, attar_run_event_tid(run, ev));
+	sample_tid_cell(lines, run_event_tid(run, ev));
 	if (ev->cpu == UINT32_MAX)
 		attar_cell_none(lines);
 	else
 		attar_cell_u64(lines, ev->cpu);
 	attar_cell_text(lines, spec->name);
 	if (t->has_user && !t->has_hosts)
-		attar_cell_text(
-			lines, spec->transport ? attar_transport_name(spec->transport) : NULL);
+		attar_cell_text(lines, spec->transport ? transport_name(spec->transport) : NULL);
 	add_fields(run, lines, spec, ev);
 	if (depth)
 		attar_row_stack(lines, attar_run_symbols(run), locations, depth);
@@ -193,7 +194,7 @@ static int trace_open(struct attar_run *run, void *self)
 	int r;
 
 	r = attar_run_event_list(run, &t->events, t->graph, on_event);
-	t->has_hosts = attar_run_source_host(run, 0) != NULL;
+	t->has_hosts = run_source_host(run, 0) != NULL;
 	for (uint32_t i = 0; r == 0 && attar_run_source_spec(run, i); i++) {
 		const struct attar_event_spec *spec = attar_run_source_spec(run, i);
 
@@ -203,12 +204,13 @@ static int trace_open(struct attar_run *run, void *self)
 		names |= !attar_run_source_attr(run, i)->exclude_kernel && names_kernel(spec);
 	}
 	if (r == 0 && !stacks)
-		r = attar_run_check_no_tree(run);
+		r = run_check_no_tree(run);
 	if (r == 0 && names)
 		kernel_names_read(run);
 	if (r == 0 && (t->overwrite || t->dump_when))
 		r = run_overwrite(run, t->dump_when);
-	if (r == 0 && stacks && (attar_run_wants_tree(run) || attar_run_wants_spans(run)))
+	if (r == 0 && stacks &&
+		(attar_run_wants(run, ATTAR_WANT_TREE) || attar_run_wants(run, ATTAR_WANT_SPANS)))
 		r = attar_stacks_new(attar_run_symbols(run), &t->stacks);
 	return r;
 }

@@ -52,11 +52,12 @@ static void columns(struct attar_section *lines)
 static int add_line(struct attar_run *run, uint64_t time, const char *kind, uint32_t cpu,
 	uint64_t stuck, uint64_t limit, const struct attar_event *ev)
 {
-	struct attar_section *lines =
-		attar_run_wants_lines(run) ? attar_run_lines(run, "lockups", columns) : NULL;
+	struct attar_section *lines = attar_run_wants(run, ATTAR_WANT_LINES)
+					      ? attar_run_lines(run, "lockups", columns)
+					      : NULL;
 	attar_location locations[DEPTH_MAX];
 
-	if (!attar_run_wants_lines(run))
+	if (!attar_run_wants(run, ATTAR_WANT_LINES))
 		return 0;
 	if (!lines)
 		return -ENOMEM;
@@ -183,7 +184,7 @@ static void set_alive(struct cpu *cpu, uint64_t now)
 	cpu->hard = cpu->quiet = 0;
 }
 
-/* Of a CPU without timers since `stuck`, ns. */
+/* The state of a CPU without timers since `stuck`, ns. */
 static int check_quiet(
 	struct attar_run *run, struct watchdog *w, uint32_t number, uint64_t now, uint64_t stuck)
 {

@@ -3,6 +3,7 @@
  * Decode branch stack entries: struct perf_branch_entry of linux/perf_event.h, bits 0 to 32 of its
  * last word.
  */
+#include "attar/private/sample.h"
 #include "attar/sample.h"
 #include "base/base.h"
 #include "record/record.h"
@@ -49,7 +50,7 @@ const char *attar_branch_spec_name(const struct attar_branch *branch)
 	return branch->spec < ARRAY_SIZE(specs) ? specs[branch->spec] : "";
 }
 
-enum attar_code_context attar_branch_context(const struct attar_branch *branch)
+enum attar_code_context branch_context(const struct attar_branch *branch)
 {
 	static const enum attar_code_context contexts[] = {
 		ATTAR_CONTEXT_UNKNOWN, ATTAR_CONTEXT_USER, ATTAR_CONTEXT_KERNEL, ATTAR_CONTEXT_HV};
@@ -57,7 +58,7 @@ enum attar_code_context attar_branch_context(const struct attar_branch *branch)
 	return branch->priv < ARRAY_SIZE(contexts) ? contexts[branch->priv] : ATTAR_CONTEXT_UNKNOWN;
 }
 
-uint64_t attar_branch_counter(const struct attar_branch *branch, unsigned event, unsigned width)
+uint64_t branch_counter(const struct attar_branch *branch, unsigned event, unsigned width)
 {
 	if (width == 0 || width > 64 || event >= 64 / width)
 		return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Format the packed words PERF_MEM_* and PERF_TXN_* of linux/perf_event.h as text. */
+#include "attar/private/sample.h"
 #include "attar/sample.h"
 #include "base/base.h"
 #include "base/check_arg.h"
@@ -159,7 +160,7 @@ size_t attar_data_src_text(uint64_t data_src, char *text, size_t size)
 	return data_src_finish(&o, "unknown");
 }
 
-size_t attar_transaction_text(uint64_t transaction, char *text, size_t size)
+size_t transaction_text(uint64_t transaction, char *text, size_t size)
 {
 	CHECK_ARG_OR(text || !size, "text", 0);
 
@@ -177,7 +178,7 @@ size_t attar_transaction_text(uint64_t transaction, char *text, size_t size)
 	return data_src_finish(&o, "none");
 }
 
-const char *attar_namespace_name(uint64_t index)
+const char *namespace_name(uint64_t index)
 {
 	static const char *const names[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
 

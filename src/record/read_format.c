@@ -2,7 +2,7 @@
 /*
  * Parse read_format blocks from read(2), READ records and samples. Layout: the comment over enum
  * perf_event_read_format in linux/perf_event.h. The times of a single counter are between value and
- * id; those of a group precede its values.
+ * id; the times of a group precede its values.
  */
 #include "base/check_arg.h"
 #include "record/record.h"

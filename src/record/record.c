@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "attar/private/record.h"
 #include "base/check_arg.h"
 #include "record/uapi.h"
 
@@ -300,7 +301,7 @@ static const struct kind *kind_of(uint32_t type)
 	return type < ARRAY_SIZE(kinds) && kinds[type].name ? &kinds[type] : NULL;
 }
 
-const char *attar_record_name(uint32_t type)
+const char *record_name(uint32_t type)
 {
 	const struct kind *kind = kind_of(type);
 
@@ -316,7 +317,7 @@ int record_bad(const struct perf_event_header *header, const char *fmt, ...)
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
 	return attar_fail(-EBADMSG, "malformed %s record of %u bytes: %s",
-		attar_record_name(header->type), header->size, why);
+		record_name(header->type), header->size, why);
 }
 
 /* The trailer (struct sample_id): task, time, CPU and event of the record. */

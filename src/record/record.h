@@ -62,8 +62,8 @@ int record_other(const struct attar_layout *layout, const struct perf_event_head
  *
  * When an event of another program has attr.build_id, the kernel leaves the flag of its record set
  * in those that it writes for further events (seen on 6.18): perf_event_mmap_output(). `perf
- * inject` adds build IDs to recordings of events without the attribute. The size is then that of an
- * id: 16 and 20 are also the major numbers of old CD-ROM drives.
+ * inject` adds build IDs to recordings of events without the attribute. The size is then the size
+ * of an id: 16 and 20 are also the major numbers of old CD-ROM drives.
  */
 bool record_has_build_id(const struct attar_layout *layout, uint16_t misc, const void *word);
 

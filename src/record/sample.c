@@ -85,6 +85,29 @@ static int take_branches(struct state *s)
 	return 0;
 }
 
+/*
+ * The ABI of registers is a bitmap in kernels that sample vector registers (x86 only, proposed for
+ * Linux as PERF_SAMPLE_REGS_ABI_SIMD): these follow the others, after a word of four u16: vectors
+ * and their size in words, predicate registers and their size.
+ */
+enum { REGS_ABI_MASK = 0x3, REGS_ABI_SIMD = 0x4, REGS_ABI_KNOWN = 0x7 };
+
+static int skip_vector_regs(struct state *s, const char *whose)
+{
+	const record_word *sizes = record_take(&s->c, 1);
+	uint64_t n;
+
+	if (!sizes)
+		return record_bad(
+			s->header, "the number of the %s vector registers is missing", whose);
+	n = (*sizes & 0xffff) * (*sizes >> 16 & 0xffff) +
+	    (*sizes >> 32 & 0xffff) * (*sizes >> 48 & 0xffff);
+	if (n > record_left(&s->c) || !record_take(&s->c, n))
+		return record_bad(s->header, "%llu words of %s vector registers do not fit",
+			(unsigned long long)n, whose);
+	return 0;
+}
+
 static int take_regs(struct state *s, const char *whose, uint64_t mask, struct attar_regs *regs)
 {
 	const record_word *abi = record_take(&s->c, 1);
@@ -93,18 +116,19 @@ static int take_regs(struct state *s, const char *whose, uint64_t mask, struct a
 		return record_bad(s->header, "the ABI of the %s registers is missing", whose);
 	regs->abi = *abi > UINT32_MAX ? UINT32_MAX : (uint32_t)*abi;
 	regs->mask = mask;
-	if (*abi > PERF_SAMPLE_REGS_ABI_64) {
+	if (*abi & ~(uint64_t)REGS_ABI_KNOWN || (*abi & REGS_ABI_MASK) == REGS_ABI_MASK) {
 		s->cut = true;
 		return 0;
 	}
-	if (*abi == PERF_SAMPLE_REGS_ABI_NONE)
-		return 0;
+	regs->abi &= REGS_ABI_MASK;
+	if (regs->abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return *abi & REGS_ABI_SIMD ? skip_vector_regs(s, whose) : 0;
 	regs->nr = (uint32_t)__builtin_popcountll(mask);
 	regs->values = (const uint64_t *)record_take(&s->c, regs->nr);
 	if (!regs->values)
 		return record_bad(s->header, "%llu %s registers do not fit",
 			(unsigned long long)regs->nr, whose);
-	return 0;
+	return *abi & REGS_ABI_SIMD ? skip_vector_regs(s, whose) : 0;
 }
 
 /* size, bytes, and number of bytes actually copied; the latter two are absent if size is 0. */
@@ -322,7 +346,7 @@ static __attribute__((noinline)) int take_other(const struct attar_layout *layou
 
 /*
  * The header and the fixed-size fields of samples with SAMPLE_USUAL. Most of the time of a sample
- * is that of its stores, so words that are adjacent in struct attar_record are stored in pairs.
+ * is the time of its stores, so words that are adjacent in struct attar_record are stored in pairs.
  */
 static inline __attribute__((always_inline)) void take_usual(
 	const record_word *at, struct attar_record *rec)

@@ -5,12 +5,12 @@
 #include <cpuid.h>
 #endif
 
+#include "attar/builtin.h"
 #include "base/check_arg.h"
 #include "base/parse.h"
 #include "event/user_event.h"
 #include "report/model/model.h"
 #include "run/input/kvmclock.h"
-#include "run/input/replay.h"
 #include "run/input/replay_names.h"
 #include "run/run.h"
 #include "run/stop.h"
@@ -58,8 +58,8 @@ static void add_pair(struct run_clock *c)
 }
 
 /*
- * CLOCK_MONOTONIC is adjusted, so that its rate is not that of the TSC: the time is between two
- * pairs, or before the oldest one that is kept.
+ * CLOCK_MONOTONIC is adjusted, so that its rate differs from the rate of the TSC: the time is
+ * between two pairs, or before the oldest one that is kept.
  */
 static uint64_t tsc_of(struct run_clock *c, uint64_t time)
 {
@@ -167,7 +167,7 @@ struct attar_report *clock_new_report(const struct attar_run *run)
 
 void clock_start_at(struct run_clock *c, uint64_t time)
 {
-	c->ended = 0;
+	c->ended = c->cut = 0;
 	c->began = c->interval_began = time;
 	if (!c->first_began)
 		c->first_began = time;
@@ -211,7 +211,7 @@ uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time)
 	return (run->opts.monotonic ? time : run_wall_time(run, time)) + c->offset;
 }
 
-uint64_t attar_run_elapsed(const struct attar_run *run)
+uint64_t run_elapsed(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);
 
@@ -220,7 +220,7 @@ uint64_t attar_run_elapsed(const struct attar_run *run)
 	return (run->clock.ended ? run->clock.ended : run_now(run)) - run->clock.began;
 }
 
-uint64_t attar_run_recent(const struct attar_run *run)
+uint64_t run_recent(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);
 

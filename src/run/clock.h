@@ -26,6 +26,7 @@ struct run_clock {
 	uint64_t recent;          /* length of the interval being reported */
 	uint64_t until;           /* end of the time being reported */
 	uint64_t ended;           /* end of the measurement; 0: still running */
+	uint64_t cut;             /* later samples are left out; 0: none are */
 	uint64_t realtime_offset; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	uint64_t offset;          /* --clock-offset, modulo 2^64 */
 	/* with --tsc and --kvmclock: the newest ones, pair i at i modulo CLOCK_PAIRS */

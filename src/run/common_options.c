@@ -21,6 +21,19 @@ const struct attar_option common_target_options[] = {
 	ATTAR_JOINED(T, cgroups, 0, "cgroups", "LIST",
 		"watch these control groups (paths below the root; * and ? match); may be repeated",
 		.complete = "cgroup"),
+	ATTAR_JOINED(T, comms, 0, "comm", "NAMES",
+		"watch the processes with these names, separated by commas (* and ? match), as "
+		"with --pids"),
+	ATTAR_JOINED(T, containers, 0, "container", "NAMES",
+		"the same for the processes in these containers"),
+	ATTAR_JOINED(T, pods, 0, "pod", "NAMES",
+		"the same for the processes in these pods of Kubernetes: NAMESPACE/NAME, or a name "
+		"in any namespace"),
+	ATTAR_JOINED(T, units, 0, "unit", "NAMES",
+		"the same for the processes of these units of systemd, such as nginx.service"),
+	ATTAR_JOINED(T, ports, 0, "port", "LIST",
+		"the same for the processes that listen on these TCP ports, or have these UDP "
+		"ports"),
 	{0}};
 
 const struct attar_option common_sampling_options[] = {
@@ -34,19 +47,25 @@ const struct attar_option common_sampling_options[] = {
 const struct attar_option common_unwind_options[] = {
 	ATTAR_TEXT(T, unwind, 0, "unwind", "METHOD",
 		"user stacks by frame pointers: fp (default); by call frame information: dwarf, or "
-		"dwarf,BYTES of stack to copy; by last branch records: lbr; auto; also "
-		"--call-graph METHOD"),
+		"dwarf,BYTES of stack to copy; the same without copies: kernel; by last branch "
+		"records: lbr; auto; also --call-graph METHOD"),
+	ATTAR_SIZE(T, unwind_memory, 0, "unwind-memory", "SIZE",
+		"memory for the call frame information of --unwind kernel (default 128M)",
+		.min = 1),
 	ATTAR_FLAG(T, inline_functions, 0, "inline",
 		"show functions that the compiler inlined as separate functions"),
-	ATTAR_FLAG(T, lines, 0, "lines", "distinguish the source lines of a function"), {0}};
-
-const struct attar_option common_stack_options[] = {
-	ATTAR_FLAG(T, exclude_user, 0, "exclude-user", "exclude user code"),
-	ATTAR_FLAG(T, exclude_kernel, 0, "exclude-kernel", "exclude kernel code"),
+	ATTAR_FLAG(T, java_map, 0, "java-map",
+		"ask Java virtual machines (JDK 17 or later) for the names of their methods"),
+	ATTAR_FLAG(T, lines, 0, "lines", "distinguish the source lines of a function"),
 	ATTAR_SWITCH(
 		T, user_callchain, "user-callchain", "include or omit the user part of stacks"),
 	ATTAR_SWITCH(T, kernel_callchain, "kernel-callchain",
 		"include or omit the kernel part of stacks"),
+	{0}};
+
+const struct attar_option common_stack_options[] = {
+	ATTAR_FLAG(T, exclude_user, 0, "exclude-user", "exclude user code"),
+	ATTAR_FLAG(T, exclude_kernel, 0, "exclude-kernel", "exclude kernel code"),
 	ATTAR_FLAG(T, exclude_host, 'G', "exclude-host", "only samples of guests"),
 	ATTAR_FLAG(T, exclude_guest, 0, "exclude-guest", "no samples of guests"),
 	ATTAR_JOINED(T, exclude_pid, 0, "exclude_pid", "LIST",
@@ -110,6 +129,10 @@ const struct attar_option common_ring_options[] = {
 		"apply --sampling-limit only to samples of these processes; without it, show their "
 		"rate",
 		.complete = "pid"),
+	ATTAR_TEXT(T, in_kernel, 0, "in-kernel", "WHEN",
+		"let a BPF program in the kernel count the events, which then are not delivered: "
+		"auto (default: where only sums are needed and the system allows it), yes (fail "
+		"otherwise), no"),
 	ATTAR_FLAG(T, allow_exec, 0, "allow-exec",
 		"allow system() in expressions, which runs shell commands"),
 	ATTAR_SIZE(T, buffer, 0, "buffer", "SIZE",

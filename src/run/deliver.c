@@ -11,7 +11,6 @@
 #include "run/poll.h"
 #include "run/run.h"
 #include "run/parts/actions.h"
-#include "run/events/expressions.h"
 #include "run/events/sources.h"
 #include "run/parts/timer.h"
 #include "stream/stream.h"
@@ -93,7 +92,7 @@ static bool can_skip_fn(const struct source *s)
 	return s->use->is_direct && s->use->fn != source_act;
 }
 
-/* Of an event that the profiler does not know of. */
+/* Delivers an event that the profiler does not know of. */
 static int deliver_internal(struct attar_run *run, const struct source *s, struct attar_event *ev)
 {
 	run->notes.dropped++;
@@ -198,6 +197,12 @@ static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
 	if (run->replay && end && ev->time >= end) {
 		run->replay->over = run->clock.has_enough = true;
 		run->notes.dropped += ev->record->type == PERF_RECORD_SAMPLE;
+		return 0;
+	}
+	if (run->clock.cut && ev->time >= run->clock.cut) {
+		if (ev->record->type != PERF_RECORD_SAMPLE)
+			return deliver(run, ev);
+		run->notes.dropped++;
 		return 0;
 	}
 	run->notes.is_event_pending = ev->record->type == PERF_RECORD_SAMPLE;

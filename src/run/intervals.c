@@ -2,7 +2,6 @@
 #include "run/intervals.h"
 
 #include "report/model/model.h"
-#include "run/input/database.h"
 #include "run/rings.h"
 #include "run/run.h"
 #include "run/parts/requests.h"
@@ -22,14 +21,15 @@ int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t unti
 	run->clock.recent = until - run->clock.interval_began;
 	run->clock.until = until;
 	requests_mark(run, out);
-	attar_report_span(out, run_wall_time(run, until), until - since);
+	attar_report_interval(out, run_wall_time(run, until), until - since);
 	r = PARTS_CALL(run, read, out);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
 	if (r == 0)
 		r = PARTS_CALL(run, report, out, scope);
 	/* counting has no overhead worth a line per interval; keep the text of an error */
-	if (r == 0 && !run_has_database(run) && (run->stream || run->clock.ended))
+	if (r == 0 && !run_has_database(run) &&
+		(run->stream || run->clock.ended || run->notes.in_kernel))
 		run_fill_notes(run, out, scope);
 	out->is_dump = scope == ATTAR_SCOPE_INTERVAL && !run->opts.interval &&
 		       (rings_of(run)->overwritten || run->lines.holds);
@@ -82,6 +82,8 @@ void run_set_tick(struct attar_run *run, uint64_t until)
 		run->clock.tick = until + run->clock.delay;
 	else
 		run->clock.tick = run->replay && end ? end : UINT64_MAX;
+	if (run->clock.cut)
+		run->clock.tick = MIN(run->clock.tick, run->clock.cut);
 }
 
 int run_report_interval(struct attar_run *run, uint64_t time)

@@ -143,7 +143,7 @@ static int lines_show_oldest(struct attar_run *run)
 		return 0;
 	batch = take_oldest(lines);
 	if (batch.section)
-		attar_report_span(batch.report, run_wall_time(run, run_now(run)), 0);
+		attar_report_interval(batch.report, run_wall_time(run, run_now(run)), 0);
 	r = run_give_report(run, batch.report, batch.scope);
 	end_batch(lines, &batch);
 	return r;
@@ -244,11 +244,4 @@ void attar_run_event_row(struct attar_run *run, struct attar_section *lines,
 	attar_cell_text(lines, ev->thread->comm);
 	number_cell(lines, ev->thread->tid); /* exiting: tid is already invalid */
 	number_cell(lines, (int32_t)ev->cpu);
-}
-
-bool attar_run_wants_lines(const struct attar_run *run)
-{
-	CHECK_ARG_OR(run, "run", false);
-
-	return run->hooks.report && !run->hooks.no_line_output;
 }

@@ -2,6 +2,7 @@
 /* Drives a run in steps: open, start, wait for events, end, report. */
 #include <poll.h>
 
+#include "attar/builtin.h"
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 #include "perf/target.h"
@@ -38,7 +39,7 @@ static void progress(struct attar_run *run, uint64_t now)
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
 	run->hooks.progress(run->hooks.ctx,
-		run->replay ? attar_run_elapsed(run) : now - run->clock.first_began,
+		run->replay ? run_elapsed(run) : now - run->clock.first_began,
 		run_records(run) ? run->notes.delivered : stats.samples, stats.lost);
 	run->clock.progress = now + PROGRESS_NS;
 }
@@ -126,7 +127,7 @@ static int turn_replay(struct attar_run *run, int timeout_ms)
 	stop_of(run)->seen = r == 2;
 	if (r == 2)
 		return 0;
-	if (r > 0)
+	if (r > 0 || pull_of(run)->receiver) /* which has a time limit */
 		r = run_drain(run);
 	if (r == 0)
 		r = pull_follow(run);
@@ -205,9 +206,22 @@ static void end_with_last_event(struct attar_run *run)
 		run->clock.ended = MAX(last, run->clock.interval_began);
 }
 
+/*
+ * Ends the samples of all events at this time: events are disabled one after the other, and of
+ * those that come in pairs, the kernel would count one for longer.
+ */
+static void cut_samples(struct attar_run *run, uint64_t end)
+{
+	if (!run->stream || !run->stream->has_clock || hosts_are_used(hosts_of(run)))
+		return;
+	run->clock.cut = end;
+	run->clock.tick = MIN(run->clock.tick, end);
+}
+
 /* Delivers what the rings still hold before the last report. */
 static int loop_finish(struct attar_run *run)
 {
+	const uint64_t end = base_now();
 	int r = run->stream ? attar_stream_stop(run->stream) : 0;
 
 	if (r == 0)
@@ -217,6 +231,7 @@ static int loop_finish(struct attar_run *run)
 	run->clock.ended = base_now();
 	if (run_has_database(run))
 		return 0;
+	cut_samples(run, end);
 	if (r == 0)
 		r = counts_disable(run);
 	if (r == 0)
@@ -431,7 +446,7 @@ int run_query(struct attar_run *run, const char *text, struct attar_report **ret
 
 	if (!out)
 		return base_oom();
-	attar_report_span(out, run_wall_time(run, run->clock.ended),
+	attar_report_interval(out, run_wall_time(run, run->clock.ended),
 		run->clock.ended - run->clock.first_began);
 	r = run->profiler->query(run, run->self, text, out);
 	if (r < 0)
@@ -443,7 +458,7 @@ int run_query(struct attar_run *run, const char *text, struct attar_report **ret
 
 static int last_reports(struct attar_run *run)
 {
-	bool intervals = attar_run_has_intervals(run);
+	bool intervals = run_has_intervals(run);
 	int r = intervals ? run_report(run, ATTAR_SCOPE_INTERVAL, run->clock.ended) : 0;
 
 	if (r == 0 && (!intervals || run->hooks.want_whole))

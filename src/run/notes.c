@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The notes of a report about the measurement itself: losses, overhead, unresolved names. */
+#include "attar/builtin.h"
+#include "attar/private/perf.h"
+#include "attar/private/report.h"
+#include "attar/private/stream.h"
 #include "base/check_arg.h"
 #include "base/memory.h"
 #include "perf/kernel.h"
@@ -21,7 +25,7 @@ void notes_begin(struct run_notes *notes)
 	notes->ooms = base_oom_count();
 }
 
-void attar_run_unresolved(struct attar_run *run, double share)
+void run_unresolved(struct attar_run *run, double share)
 {
 	CHECK_ARG_OR(run, "run", );
 
@@ -65,8 +69,7 @@ static void fill_seen(struct attar_run *run, const struct attar_stream_stats *st
 	notes->throttled = stats->throttled;
 	notes->missing = stats->missing;
 	if (run->stream)
-		notes->n_missing_by_cpu =
-			attar_stream_get_missing(run->stream, &notes->missing_by_cpu);
+		notes->n_missing_by_cpu = stream_get_missing(run->stream, &notes->missing_by_cpu);
 	if (scope != ATTAR_SCOPE_INTERVAL)
 		return;
 	notes->seen = since(notes->seen, &run->notes.seen);
@@ -100,7 +103,7 @@ static void missing_remark(
 			(unsigned long long)notes->missing, PLURAL_S(notes->missing),
 			buf_text(&cpus));
 	else if (notes->missing)
-		attar_report_remark(report,
+		(notes->missing > notes->seen / 100 ? attar_report_remark : report_detail)(report,
 			"%llu event%s missing: the kernel counted %s, but attar did not receive "
 			"%s%s; 'attar stat' counts %s",
 			(unsigned long long)notes->missing, notes->missing == 1 ? " is" : "s are",
@@ -118,7 +121,7 @@ static void order_remarks(struct attar_run *run, const struct attar_stream_stats
 		losses = since(losses, &run->notes.late_losses);
 	}
 	if (disordered)
-		attar_report_remark(report,
+		report_detail(report,
 			"%llu record%s arrived after newer ones had been delivered, and were given "
 			"the newest time",
 			(unsigned long long)disordered, PLURAL_S(disordered));
@@ -144,7 +147,7 @@ static bool is_delivered_twice(const struct source *s)
 
 static void twice_remark(const struct attar_run *run, struct attar_report *report)
 {
-	if (run->replay || attar_target_kind_of(run->target) != ATTAR_TARGET_TASKS)
+	if (run->replay || target_kind_of(run->target) != ATTAR_TARGET_TASKS)
 		return;
 	vec_each (&run->sources.list, s) {
 		if (!is_delivered_twice(s))
@@ -212,20 +215,22 @@ static void left_in_rings_remark(const struct attar_run *run, struct attar_repor
 static void late_reads_remark(const struct run_notes *notes, struct attar_report *report)
 {
 	if (notes->late_reads)
-		attar_report_remark(report,
+		report_detail(report,
 			"%llu name%s of fd_name() %s read from the programs up to %.3f ms after "
 			"the event: one can be wrong if the program has closed the file meanwhile",
 			(unsigned long long)notes->late_reads, PLURAL_S(notes->late_reads),
 			notes->late_reads == 1 ? "was" : "were", (double)notes->latest_read / 1e6);
 	if (notes->unknown_texts)
 		attar_report_remark(report,
-			"%llu string%s of ustring() %s unknown: before Linux 6.19 the kernel does "
-			"not copy them, and the program may have changed them before attar can "
-			"read them; 'attar snoop' with a second -e for the end of the calls reads "
-			"those of slow calls, and probes copy them with "
+			"%llu string%s of ustring() %s unknown: neither Linux 6.19 nor a program "
+			"in the kernel (root, libbpf and BTF) copies them, and the traced program "
+			"may have changed them before attar can read them; 'attar snoop' with a "
+			"second -e for the end of the calls reads strings of slow calls, and "
+			"probes copy them with "
 			"args=(name=+0(ADDRESS):ustring)",
 			(unsigned long long)notes->unknown_texts, PLURAL_S(notes->unknown_texts),
 			notes->unknown_texts == 1 ? "is" : "are");
+	run_remark_lost_texts(report, notes->lost_texts);
 	if (notes->unrecorded)
 		attar_report_remark(report,
 			"%llu string%s of ustring() and fd_name() %s not in the recording, and the "
@@ -237,8 +242,8 @@ static void late_reads_remark(const struct run_notes *notes, struct attar_report
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_stream_stats stats = {0};
-	struct attar_notes notes = {
-		.unresolved = run->notes.unresolved, .counting = !run->sources.list.n};
+	struct attar_notes notes = {.unresolved = run->notes.unresolved,
+		.counting = !run->sources.list.n && !run->notes.in_kernel};
 	uint64_t elapsed = base_now() - run->notes.entered;
 
 	if (run->stream)

@@ -15,10 +15,11 @@ struct latest_event {
 
 struct run_notes {
 	struct latest_event latest;
-	double unresolved;      /* see attar_run_unresolved() */
+	double unresolved;      /* see run_unresolved() */
 	uint64_t delivered;     /* samples that reached the profiler */
-	uint64_t passed_over;   /* of these: --count does not count them */
+	uint64_t passed_over;   /* that --count does not count, less records that it counts */
 	uint64_t recorded_lost; /* of a recording so far, by LOST records */
+	bool in_kernel; /* the events are counted there, and not delivered */
 	bool has_all_recorded;  /* the recording has the last sample of --count */
 	uint64_t dropped; /* samples that the stream delivered and a user-space filter dropped */
 	uint64_t made;    /* samples made of other records, which the stream did not count */
@@ -29,6 +30,7 @@ struct run_notes {
 	/* reads of the memory and files of programs by expressions, after the event */
 	uint64_t late_reads, latest_read; /* number, and ns after the event at most */
 	uint64_t unknown_texts;           /* of ustring() */
+	uint64_t lost_texts;              /* likewise: they were copied, and lost */
 	bool trusts_reads;                /* run_trust_reads() */
 	bool holds_memory;                /* proc_memory_hold(), for these reads */
 	uint64_t unrecorded;              /* the same of a recording, which never has them */

@@ -3,8 +3,6 @@
 #include "attar/run.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
-#include "base/parse.h"
-#include "base/suggest.h"
 #include "run/directory.h"
 #include "run/parts/user_stacks.h"
 #include "run/run.h"
@@ -13,6 +11,14 @@ static bool has_letter(const struct attar_option *table, char letter)
 {
 	for (const struct attar_option *o = table; o && o->name; o++)
 		if (letter && o->letter == letter)
+			return true;
+	return false;
+}
+
+static bool has_name(const struct attar_option *table, const char *name)
+{
+	for (const struct attar_option *o = table; o && o->name; o++)
+		if (!strcmp(o->name, name))
 			return true;
 	return false;
 }
@@ -26,7 +32,7 @@ static size_t options_count(const struct attar_option *table)
 	return n;
 }
 
-/* Adds common options, without the letters that the profiler's own options have. */
+/* Adds common options, without the names and letters that the profiler's own options have. */
 static int add_common(struct attar_run *run, const char *title, const struct attar_option *table)
 {
 	const struct attar_option *own = run->profiler->options;
@@ -35,7 +41,7 @@ static int add_common(struct attar_run *run, const char *title, const struct att
 	struct attar_option *copy;
 
 	for (size_t i = 0; i < n; i++)
-		taken += has_letter(own, table[i].letter);
+		taken += has_letter(own, table[i].letter) || has_name(own, table[i].name);
 	if (!taken) {
 		options_add(options, title, table, &run->opts);
 		return 0;
@@ -43,10 +49,14 @@ static int add_common(struct attar_run *run, const char *title, const struct att
 	copy = calloc(n + 1, sizeof(*copy));
 	if (!copy)
 		return base_oom();
-	memcpy(copy, table, n * sizeof(*copy));
-	for (size_t i = 0; i < n; i++)
-		if (has_letter(own, copy[i].letter))
-			copy[i].letter = 0;
+	for (size_t i = 0, kept = 0; i < n; i++) {
+		if (has_name(own, table[i].name))
+			continue;
+		copy[kept] = table[i];
+		if (has_letter(own, copy[kept].letter))
+			copy[kept].letter = 0;
+		kept++;
+	}
 	options->copies[options->n] = copy;
 	options_add(options, title, copy, &run->opts);
 	return 0;
@@ -153,14 +163,34 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 	return options_set(options_of(run), name, value);
 }
 
+/*
+ * -d is the duration, and was the device in some profilers: the value of -d that names a device,
+ * "sda", "/dev/sda" or "8:0". NULL: the word is another option, or a duration follows.
+ */
+static const char *device_in_word(struct attar_run *run, const char *word, const char *next)
+{
+	const char *value = strncmp(word, "-d", 2) != 0 ? NULL : word[2] ? word + 2 : next;
+
+	if (!value || value[0] == '-' || !options_find(options_of(run), "device", NULL))
+		return NULL;
+	return value[0] >= '0' && value[0] <= '9' && !strchr(value, ':') ? NULL : value;
+}
+
 int attar_run_set_word(struct attar_run *run, const char *word, const char *next)
 {
+	const char *device;
+	int r;
+
 	CHECK_ARG(run, "run");
 	CHECK_ARG(word, "word");
 
 	if (run->phase != RUN_NEW)
 		return attar_fail(-EINVAL, "attar_run_set(): the run has already been started");
-	return options_set_word(options_of(run), word, next);
+	device = device_in_word(run, word, next);
+	if (!device)
+		return options_set_word(options_of(run), word, next);
+	r = options_set(options_of(run), "device", device);
+	return r < 0 ? r : 1 + (device == next);
 }
 
 int run_set_preset(struct attar_run *run)

@@ -16,6 +16,8 @@ enum {
 struct common_opts {
 	/* targets */
 	const char *cpus, *pids, *tids, *cgroups;
+	const char *comms, *containers, *pods, *units, *ports; /* see run/parts/target_names.h */
+	const char *recorded_cgroups;                          /* --cgroups, with --input */
 	bool all_cpus;
 	bool no_children;  /* of pids and the command */
 	bool no_inherit;   /* the same where there are any: accepted for scripts */
@@ -34,7 +36,8 @@ struct common_opts {
 	bool allow_exec;
 	int user_callchain, kernel_callchain; /* switches */
 	const char *unwind;
-	bool inline_functions, lines;
+	uint64_t unwind_memory; /* bytes; 0: the default */
+	bool inline_functions, lines, java_map;
 	/* duration and limits */
 	uint64_t interval, duration; /* ns */
 	uint64_t count;              /* events, 0: no limit */
@@ -42,6 +45,7 @@ struct common_opts {
 	uint64_t mmap_pages; /* 0: the default */
 	uint64_t buffer;     /* bytes of events that wait to be printed */
 	double watermark;    /* percent of a ring; 0: see run/rings.c */
+	const char *in_kernel; /* auto, yes, no; NULL: auto */
 	/* attar itself */
 	uint64_t usage_self; /* ns */
 	uint64_t sampling_limit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parts of a run: what it can do besides delivering events. Each part is one file with private
- * state and the hooks that it needs; parts.c lists them in the order in which hooks are called. A
- * part never reads the state of another part.
+ * state and the hooks that it needs; parts.c lists them in the order in which hooks are called.
+ * Other files read the state of a part only if RUN_PARTS says that the part is SHARED.
  */
 #ifndef RUN_PART_H
 #define RUN_PART_H
@@ -15,33 +15,38 @@ struct source;
  * The list of all parts, in the order in which their hooks are called, which is the order of their
  * remarks. Push ends before the file of the recorder is complete, which can take long.
  */
-#define RUN_PARTS(PART)                                                                            \
+#define RUN_PARTS(PART, SHARED)                                                                    \
 	PART(POLL, part_poll)                                                                      \
-	PART(STOP, part_stop)                                                                      \
-	PART(OPTIONS, part_options)                                                                \
+	SHARED(STOP, part_stop)                                                                    \
+	SHARED(OPTIONS, part_options)                                                              \
 	PART(SAMPLE_FILTER, part_sample_filter)                                                    \
 	PART(CATALOG, part_catalog)                                                                \
-	PART(OPENING, part_opening)                                                                \
-	PART(RINGS, part_rings)                                                                    \
-	PART(TASK_WATCH, part_task_watch)                                                          \
+	SHARED(OPENING, part_opening)                                                              \
+	SHARED(RINGS, part_rings)                                                                  \
+	SHARED(TASK_WATCH, part_task_watch)                                                        \
 	PART(SWITCH_CHECK, part_switch_check)                                                      \
 	PART(SELECT, part_select)                                                                  \
 	PART(OVERHEAD, part_overhead)                                                              \
+	PART(IN_KERNEL, part_in_kernel)                                                            \
+	SHARED(TEXTS, part_texts)                                                                  \
+	PART(KERNEL_STACKS, part_kernel_stacks)                                                    \
 	PART(FLIGHT, part_flight)                                                                  \
 	PART(PROBE_FILES, part_probe_files)                                                        \
-	PART(COUNTS, part_counts)                                                                  \
+	PART(KERNEL_GUARD, part_kernel_guard)                                                      \
+	SHARED(COUNTS, part_counts)                                                                \
 	PART(CREATORS, part_creators)                                                              \
-	PART(THREADS, part_threads)                                                                \
+	SHARED(THREADS, part_threads)                                                              \
 	PART(REPLAY, part_replay)                                                                  \
-	PART(PULL, part_pull)                                                                      \
+	SHARED(PULL, part_pull)                                                                    \
 	PART(DATABASE, part_database)                                                              \
-	PART(HOSTS, part_hosts)                                                                    \
+	SHARED(HOSTS, part_hosts)                                                                  \
 	PART(EMITTERS, part_emitters)                                                              \
 	PART(PROGRAMS, part_programs)                                                              \
+	PART(NAMES, part_names)                                                                    \
 	PART(GROUPS, part_groups)                                                                  \
 	PART(RENEWAL, part_renewal)                                                                \
 	PART(PUSH, part_push)                                                                      \
-	PART(RECORDER, part_recorder)                                                              \
+	SHARED(RECORDER, part_recorder)                                                            \
 	PART(RECORDED_EVENTS, part_recorded_events)                                                \
 	PART(SPANS, part_spans)                                                                    \
 	PART(USER_STACKS, part_user_stacks)                                                        \
@@ -51,7 +56,10 @@ struct source;
 	PART(REQUESTS, part_requests)
 
 #define PART_ID(id, part) PART_##id,
-enum part_id { RUN_PARTS(PART_ID) PART_COUNT };
+#define PART_NOTHING(id, part)
+#define PART_SHARED_ID(id, part) PART_SHARED_##id = PART_##id,
+enum part_id { RUN_PARTS(PART_ID, PART_ID) PART_COUNT };
+enum part_shared_id { RUN_PARTS(PART_NOTHING, PART_SHARED_ID) };
 
 /* All hooks are optional. Those that return an int return 0 or a negative errno with a message. */
 struct run_part {

@@ -3,4 +3,4 @@
 
 #define PART_ENTRY(id, part) [PART_##id] = &(part),
 
-const struct run_part *const run_parts[PART_COUNT] = {RUN_PARTS(PART_ENTRY)};
+const struct run_part *const run_parts[PART_COUNT] = {RUN_PARTS(PART_ENTRY, PART_ENTRY)};

@@ -8,6 +8,6 @@
 extern const struct run_part *const run_parts[PART_COUNT];
 
 #define PART_DECLARED(id, part) extern const struct run_part part;
-RUN_PARTS(PART_DECLARED)
+RUN_PARTS(PART_DECLARED, PART_DECLARED)
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "attar/profiler.h"
 #include "base/base.h"
-#include "base/check_arg.h"
 #include "base/vec.h"
 #include "base/whole_file.h"
 #include "run/run.h"

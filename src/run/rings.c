@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/rings.h"
 
+#include "attar/builtin.h"
 #include "base/check_arg.h"
 #include "perf/kernel.h"
 #include "perf/target.h"
@@ -79,7 +80,7 @@ int rings_choose(struct attar_run *run)
 	return r;
 }
 
-int attar_run_read_within(struct attar_run *run, unsigned ms)
+int run_read_within(struct attar_run *run, unsigned ms)
 {
 	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);

@@ -14,11 +14,11 @@ struct run_rings {
 	bool has_stacks;         /* samples can have copies of stacks */
 	const char *overwritten; /* the option by which their contents are; NULL: they are read */
 	size_t spare;            /* bytes beyond `pages`, for what is written until a dump */
-	bool has_within;         /* attar_run_read_within() was called, with: */
+	bool has_within;         /* run_read_within() was called, with: */
 	unsigned within_ms;
 };
 
-PART_STATE(rings_of, struct run_rings, PART_RINGS)
+SHARED_STATE(rings_of, struct run_rings, RINGS)
 
 /* Bytes of each ring. */
 size_t rings_bytes(const struct run_rings *rings);

@@ -4,11 +4,7 @@
 #include "run/directory.h"
 #include "run/input/replay.h"
 #include "run/parts.h"
-#include "run/parts/actions.h"
-#include "run/events/expressions.h"
 #include "run/events/sources.h"
-#include "stream/stream.h"
-#include "symbol/dso.h"
 #include "run/run.h"
 
 int run_create(const struct attar_profiler *profiler, const struct run_directory *directory,

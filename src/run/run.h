@@ -7,6 +7,7 @@
 #define RUN_RUN_H
 
 #include "attar/builtin.h"
+#include "base/scan_budget.h"
 #include "run/clock.h"
 #include "run/lines.h"
 #include "run/notes.h"
@@ -51,6 +52,8 @@ struct attar_run {
 	struct run_select select;
 	struct source_set sources;
 
+	struct scan_budget scans; /* of profilers that read open files and mappings */
+
 	/* The loop and its results. */
 	struct run_clock clock;
 	struct run_lines lines;
@@ -63,14 +66,15 @@ static inline uint64_t run_count_end(const struct attar_run *run)
 	return run->opts.count ? run->opts.count + run->notes.passed_over : UINT64_MAX;
 }
 
-/* A function that returns the state of a part, for the header of the part. */
+/* A function that returns the state of a part: in its file, or in its header if it is SHARED. */
 #define PART_STATE(function, type, id)                                                             \
 	static inline type *function(const struct attar_run *run)                                  \
 	{                                                                                          \
 		return run->parts.state[id];                                                       \
 	}
+#define SHARED_STATE(function, type, id) PART_STATE(function, type, PART_SHARED_##id)
 
-PART_STATE(options_of, struct options, PART_OPTIONS)
+SHARED_STATE(options_of, struct options, OPTIONS)
 
 /* Whether the run is to end because of --count, --duration or the size of the file. */
 static inline bool run_has_enough(const struct attar_run *run)
@@ -81,7 +85,7 @@ static inline bool run_has_enough(const struct attar_run *run)
 /* Whether the target is the whole system: no process, thread, cgroup or command was given. */
 bool run_watches_system(const struct attar_run *run);
 
-/* The location of a kernel address in its events, which can be those of another host. */
+/* The location of a kernel address in its events, which can be the events of another host. */
 attar_location run_kernel_location(const struct attar_run *run, uint64_t address);
 
 /* Shows what exec= printed after its last end of line. 0 or a negative errno. */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What a profiler, and whoever drives a run, asks of a run and sets in it. */
+#include "attar/builtin.h"
+#include "attar/private/event.h"
+#include "attar/private/perf.h"
 #include "base/check_arg.h"
+#include "base/file.h"
 #include "event/catalog.h"
 #include "run/counts/counts.h"
 #include "run/directory.h"
@@ -15,7 +19,7 @@
 #include "stream/stream.h"
 #include "symbol/dso.h"
 
-enum { INTERVAL_MIN_NS = 1000000 };
+enum { INTERVAL_MIN_NS = 1000000, SCAN_USER_NS = 100000000 };
 
 int run_not_opening(const char *function)
 {
@@ -32,14 +36,14 @@ void attar_run_command(struct attar_run *run, char *const *argv)
 		run->command.argv = argv;
 }
 
-uint64_t attar_run_rounds(const struct attar_run *run)
+uint64_t run_rounds(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 1);
 
 	return MAX(run->command.rounds, (uint64_t)1);
 }
 
-int attar_run_repeat(struct attar_run *run, uint64_t n)
+int run_repeat(struct attar_run *run, uint64_t n)
 {
 	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
@@ -55,7 +59,7 @@ int attar_run_repeat(struct attar_run *run, uint64_t n)
 bool run_watches_system(const struct attar_run *run)
 {
 	const struct common_opts *o = &run->opts;
-	bool some = o->pids || o->tids || o->cgroups;
+	bool some = o->pids || o->tids || o->cgroups || run->select.has_names;
 
 	if (run->select.is_on)
 		return true;
@@ -112,7 +116,7 @@ const char *attar_run_source_name(const struct attar_run *run, uint32_t i)
 	return !s ? "?" : s->use->emission.shown ? s->use->emission.shown->name : s->name;
 }
 
-uint64_t attar_run_source_undelivered(const struct attar_run *run, uint32_t i)
+uint64_t run_source_undelivered(const struct attar_run *run, uint32_t i)
 {
 	CHECK_ARG_OR(run, "run", 0);
 
@@ -137,7 +141,7 @@ uint32_t run_source_max_stack(const struct attar_run *run, uint32_t i)
 	return rings_max_stack();
 }
 
-int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn *fn)
+int run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn *fn)
 {
 	CHECK_OWN(run, "run");
 	CHECK_BELOW(i, "i", run->sources.list.n);
@@ -146,7 +150,7 @@ int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn
 	return 0;
 }
 
-int attar_run_source_turns(struct attar_run *run, uint32_t i, uint32_t other, attar_turns_fn *fn)
+int run_source_turns(struct attar_run *run, uint32_t i, uint32_t other, attar_turns_fn *fn)
 {
 	CHECK_OWN(run, "run");
 	CHECK_BELOW(i, "i", run->sources.list.n);
@@ -158,6 +162,19 @@ int attar_run_source_turns(struct attar_run *run, uint32_t i, uint32_t other, at
 	s->use->several.turns = fn;
 	s->use->several.other = other;
 	return 0;
+}
+
+const char *run_online_cpus(const struct attar_run *run, char *list, size_t size)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	const char *found =
+		run->replay ? recording_get_facts(run->replay->recording)->online : NULL;
+
+	if (!run->replay && file_read("/sys/devices/system/cpu/online", size - 1, &text) == 0)
+		found = text.data;
+	attar_error_clear();
+	snprintf(list, size, "%.*s", found ? (int)strcspn(found, "\n") : 0, found ?: "");
+	return list;
 }
 
 enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
@@ -182,6 +199,26 @@ bool attar_run_is_live(const struct attar_run *run)
 	return !run->replay && !run_has_database(run);
 }
 
+bool run_scan_begin(struct attar_run *run, pid_t pid)
+{
+	struct scan_budget *scans = &run->scans;
+
+	scans->user_ns = SCAN_USER_NS;
+	scans->what = "open files and mappings";
+	scans->effect = "some of them may not be known";
+	return scan_budget_begin(scans, pid);
+}
+
+bool run_scan_goes_on(struct attar_run *run, pid_t pid)
+{
+	return scan_budget_goes_on(&run->scans, pid);
+}
+
+void run_scan_end(struct attar_run *run, pid_t pid)
+{
+	scan_budget_end(&run->scans, pid);
+}
+
 int run_get_waits(const struct attar_run *run, bool at_end, struct run_waits *ret_waits)
 {
 	const struct recording_waits *waits =
@@ -197,6 +234,27 @@ int run_get_waits(const struct attar_run *run, bool at_end, struct run_waits *re
 		.unread = waits->unread,
 		.is_system = waits->is_system};
 	return 1;
+}
+
+size_t run_get_scheds(
+	const struct attar_run *run, bool at_end, struct run_sched *scheds, size_t max)
+{
+	const recording_scheds *found =
+		run->replay ? recording_get_scheds(run->replay->recording,
+				      at_end ? RECORDING_ENDED : RECORDING_BEGAN)
+			    : NULL;
+
+	for (size_t i = 0; found && i < found->n && i < max; i++) {
+		const struct recording_sched *s = &found->at[i];
+
+		scheds[i] = (struct run_sched){s->pid, s->tid, s->time, s->ran, s->delay, s->turns};
+	}
+	return found ? found->n : 0;
+}
+
+void run_count_record(struct attar_run *run)
+{
+	run->notes.passed_over--; /* the count ends one sample earlier */
 }
 
 bool run_is_stopped(const struct attar_run *run)
@@ -218,7 +276,14 @@ uint64_t attar_run_interval(const struct attar_run *run)
 	return run->opts.interval;
 }
 
-bool attar_run_has_intervals(const struct attar_run *run)
+uint64_t run_duration(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->opts.duration;
+}
+
+bool run_has_intervals(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", false);
 
@@ -244,7 +309,7 @@ int run_default_duration(struct attar_run *run, uint64_t duration)
 	return 0;
 }
 
-uint64_t attar_run_freq(const struct attar_run *run)
+uint64_t run_freq(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);
 
@@ -303,7 +368,7 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 	if (attar_catalog_new(&opts, &run->catalog) < 0)
 		return NULL;
 	run->catalog->descendants = run->opts.pids && !run->opts.no_children;
-	attar_catalog_resolver(run->catalog, name_function, run);
+	catalog_resolver(run->catalog, name_function, run);
 	return run->catalog;
 }
 
@@ -317,7 +382,7 @@ static void catalog_free(struct attar_run *run, void *self)
 /* Its state: the names of all profilers, which the catalog borrows. */
 const struct run_part part_catalog = {.size = sizeof(const char **), .free = catalog_free};
 
-int attar_run_command_times(const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system)
+int run_command_times(const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system)
 {
 	CHECK_ARG(run, "run");
 	CHECK_ARG(ret_user, "ret_user");
@@ -325,7 +390,7 @@ int attar_run_command_times(const struct attar_run *run, uint64_t *ret_user, uin
 
 	if (!run->target)
 		return attar_fail(-ENOENT, "no command has ended");
-	return attar_target_command_times(run->target, ret_user, ret_system);
+	return target_command_times(run->target, ret_user, ret_system);
 }
 
 const char *attar_run_cgroup(const struct attar_run *run, int i)
@@ -337,14 +402,24 @@ const char *attar_run_cgroup(const struct attar_run *run, int i)
 	return name ? name : "";
 }
 
-bool attar_run_wants_tree(const struct attar_run *run)
+bool attar_run_wants(const struct attar_run *run, enum attar_want want)
 {
 	CHECK_ARG_OR(run, "run", false);
 
-	return run->hooks.want_tree;
+	switch (want) {
+	case ATTAR_WANT_LINES:
+		return run->hooks.report && !run->hooks.no_line_output;
+	case ATTAR_WANT_SPANS:
+		return run->hooks.want_spans != 0;
+	case ATTAR_WANT_TREE:
+		return run->hooks.want_tree;
+	case ATTAR_WANT_VALUES:
+		return run->hooks.want_values;
+	}
+	return false;
 }
 
-int attar_run_check_no_tree(const struct attar_run *run)
+int run_check_no_tree(const struct attar_run *run)
 {
 	CHECK_ARG(run, "run");
 
@@ -365,7 +440,7 @@ const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run
 	return s && !s->use->is_internal ? source_spec(s) : NULL;
 }
 
-const char *attar_run_source_host(const struct attar_run *run, uint32_t i)
+const char *run_source_host(const struct attar_run *run, uint32_t i)
 {
 	CHECK_ARG_OR(run, "run", NULL);
 
@@ -374,7 +449,7 @@ const char *attar_run_source_host(const struct attar_run *run, uint32_t i)
 	return s && s->use->host ? s->use->host->name : hosts_of(run)->name;
 }
 
-bool attar_run_vcpu(
+bool run_vcpu(
 	const struct attar_run *run, const struct attar_event *event, struct attar_vcpu *ret_vcpu)
 {
 	CHECK_ARG_OR(run, "run", false);
@@ -388,11 +463,4 @@ bool attar_run_vcpu(
 		return false;
 	*ret_vcpu = s->use->vcpus.at[event->cpu];
 	return true;
-}
-
-bool attar_run_wants_values(const struct attar_run *run)
-{
-	CHECK_ARG_OR(run, "run", false);
-
-	return run->hooks.want_values;
 }

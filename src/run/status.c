@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of a run as a report, to examine a run that behaves unexpectedly. */
-#include "base/check_arg.h"
+#include "attar/builtin.h"
+#include "attar/private/event.h"
+#include "attar/private/perf.h"
+#include "attar/private/symbol.h"
 #include "base/memory.h"
 #include "run/counts/counts.h"
 #include "run/rings.h"
@@ -13,10 +16,10 @@ static void add_event(struct attar_section *s, const char *name,
 {
 	attar_section_row(s);
 	attar_cell_text(s, name);
-	attar_cell_text(s, spec ? attar_event_kind_name(spec->kind) : "sampling");
+	attar_cell_text(s, spec ? event_kind_name(spec->kind) : "sampling");
 	attar_cell_u64(s, counter ? attar_counter_instances(counter) : 0);
 	if (counter)
-		attar_cell_u64(s, attar_counter_lost(counter));
+		attar_cell_u64(s, counter_lost(counter));
 	else
 		attar_cell_none(s);
 }
@@ -74,6 +77,16 @@ static void add_stream(struct attar_run *run, struct attar_report *report)
 	add_value(s, "processes in the process table", run->stream->procs.processes.n);
 }
 
+static void add_in_kernel(struct attar_run *run, struct attar_report *report)
+{
+	struct attar_section *s = add_values(report, "counting in the kernel", ATTAR_UNIT_COUNT);
+	struct attar_stream_stats stats = {0};
+
+	PARTS_TELL(run, stats, &stats);
+	add_value(s, "events counted", stats.samples);
+	add_value(s, "values lost", stats.lost);
+}
+
 static void add_memory(struct attar_run *run, struct attar_report *report)
 {
 	struct attar_section *s = add_values(report, "memory", ATTAR_UNIT_BYTES);
@@ -91,7 +104,7 @@ static void add_caches(struct attar_run *run, struct attar_report *report)
 	struct attar_section *s = add_values(report, "symbol cache", ATTAR_UNIT_COUNT);
 	struct attar_symbols_stats stats;
 
-	attar_symbols_get_stats(run->symbols, &stats);
+	symbols_get_stats(run->symbols, &stats);
 	add_value(s, "files with code", stats.dsos);
 	add_value(s, "files not added because the table was full", stats.dsos_refused);
 	add_value(s, "files whose symbols were read", stats.files_read);
@@ -111,10 +124,12 @@ int run_status(struct attar_run *run, struct attar_report **ret_report)
 
 	if (!report)
 		return base_oom();
-	attar_report_span(report, run_wall_time(run, now), attar_run_elapsed(run));
+	attar_report_interval(report, run_wall_time(run, now), run_elapsed(run));
 	add_events(run, report);
 	if (run->stream)
 		add_stream(run, report);
+	if (run->notes.in_kernel)
+		add_in_kernel(run, report);
 	add_memory(run, report);
 	if (run->symbols)
 		add_caches(run, report);

@@ -12,7 +12,7 @@ struct run_stop {
 	bool seen; /* the loop ended because of it */
 };
 
-PART_STATE(stop_of, struct run_stop, PART_STOP)
+SHARED_STATE(stop_of, struct run_stop, STOP)
 
 /* Closes the descriptor. */
 void stop_done(struct run_stop *stop);

@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "attar/builtin.h"
 #include "base/check_arg.h"
 #include "base/escape.h"
 #include "base/proc.h"
 #include "perf/kernel.h"
 #include "perf/target.h"
+#include "run/parts/target_names.h"
 #include "run/counts/counts.h"
 #include "run/counts/exited.h"
 #include "run/parts/group_select.h"
@@ -113,6 +115,8 @@ int run_open_target(struct attar_run *run, bool own)
 		return attar_fail(
 			-EINVAL, "--all-cpus conflicts with --pids, --tids and --cgroups");
 	r = check_children(run);
+	if (r == 0)
+		r = target_names_check(run);
 	if (r < 0)
 		return r;
 	opts.every_thread = threads_of(run)->each && !own && run_watches_system(run);
@@ -133,7 +137,7 @@ int run_open_target(struct attar_run *run, bool own)
 	r = run->select.has_all_cpus ? check_cpus(run) : 0;
 	if (r == 0)
 		r = attar_target_new(&opts, &run->target);
-	if (r == 0 && run->select.is_on)
+	if (r == 0 && run->select.is_on && !run->select.has_names) /* others may match later */
 		r = target_end_with(run->target, &run->select.pids, &run->select.tids);
 	if (r == 0)
 		r = groups_open_target(run);
@@ -151,10 +155,11 @@ int run_selected_target(struct attar_run *run, struct attar_target **ret_target)
 		.descendants = !run->opts.no_children,
 		.only_threads = run->opts.no_children};
 	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};
+	const int command = select_command_pid(run);
 
 	buf_list(&pids, run->select.pids.at, run->select.pids.n);
-	if (run->command.argv && !run->opts.cgroups)
-		buf_list(&pids, &run->target->command.pid, 1);
+	if (command && !run->opts.cgroups)
+		buf_list(&pids, &command, 1);
 	buf_list(&tids, run->select.tids.at, run->select.tids.n);
 	if (buf_failed(&pids) || buf_failed(&tids))
 		return base_oom();
@@ -163,7 +168,7 @@ int run_selected_target(struct attar_run *run, struct attar_target **ret_target)
 	return attar_target_new(&opts, ret_target);
 }
 
-const char *attar_run_target_words(struct attar_run *run)
+const char *run_target_words(struct attar_run *run)
 {
 	CHECK_OWN_OR(run, "run", NULL);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The filters of sources: in the kernel, or in attar where the kernel cannot apply them. */
+#include "attar/private/event.h"
 #include "base/base.h"
 #include "event/kernel_filter.h"
 #include "perf/modes.h"
@@ -16,7 +17,7 @@ int source_filter_choose(const struct attar_event_spec *spec, bool in_kernel,
 		return 0;
 	o.ret_column = &column;
 	r = filter_choose(spec->filter, spec->format, in_kernel, &o, ret_choice);
-	return r < 0 && column ? attar_spec_error(spec, spec->filter_column + column - 1, r) : r;
+	return r < 0 && column ? spec_error(spec, spec->filter_column + column - 1, r) : r;
 }
 
 /* Excludes this process: printing an event would cause further events. */

@@ -23,7 +23,7 @@ bool source_shares(const struct source_set *set, const struct source *s);
 
 /*
  * When all sources are open: makes the lists. 0, or the error of a source whose modes the kernel
- * refuses, and that are therefore not those of the common counter.
+ * refuses, and that therefore differ from the modes of the common counter.
  */
 int sources_link(struct source_set *set);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* attar_stream_events(): from the text of events to a running stream. */
+#include "attar/private/event.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "base/file_limit.h"
@@ -9,7 +10,6 @@
 #include "perf/target.h"
 #include "source/expr_names.h"
 #include "source/programs.h"
-#include "source/share.h"
 #include "stream/stream.h"
 
 enum { FREQ_DEFAULT = 4000 };
@@ -126,7 +126,7 @@ static int add_event(struct stream_events *e, const struct attar_event_spec *spe
 	int r;
 
 	if (spec->kind == ATTAR_EVENT_PROFILER)
-		return attar_spec_error(spec, spec->column,
+		return spec_error(spec, spec->column,
 			attar_fail(-EOPNOTSUPP, "the profiler '%s' cannot be an event of a stream",
 				spec->profiler));
 	r = programs_add_probes(&e->sources, spec);
@@ -230,7 +230,7 @@ static int open_catalog(struct stream_events *e)
 	opts.pids = tasks.len ? buf_text(&tasks) : NULL;
 	r = attar_catalog_new(&opts, &e->catalog);
 	if (r == 0)
-		attar_catalog_resolver(e->catalog, name_function, e);
+		catalog_resolver(e->catalog, name_function, e);
 	return r;
 }
 

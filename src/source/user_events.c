@@ -4,11 +4,11 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
+#include "attar/private/event.h"
 #include "base/buf.h"
 #include "base/suggest.h"
 #include "event/user_event.h"
 #include "stream/procs.h"
-#include "stream/shm_source.h"
 
 enum { NOTES_MAX = 20 };
 
@@ -67,7 +67,7 @@ static void note_transport(struct user_events *user, const char *name,
 	size_t before = user->noted.n;
 	char text[600];
 
-	snprintf(text, sizeof(text), "%s %s", name, attar_transport_name(transport));
+	snprintf(text, sizeof(text), "%s %s", name, transport_name(transport));
 	if (!intern_text(&user->noted, text) || user->noted.n == before || before > NOTES_MAX)
 		return;
 	if (before == NOTES_MAX)

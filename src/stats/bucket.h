@@ -18,13 +18,35 @@ enum {
 	BUCKETS = BUCKET_PAGES * BUCKETS_PER_PAGE,
 };
 
+/* The highest bit that is set in a value, without an instruction for it: BPF has none. */
+static inline uint32_t bucket_power_by_steps(uint64_t value)
+{
+	uint32_t power = 0;
+
+	for (uint32_t step = 32; step; step /= 2)
+		if (value >> step) {
+			value >>= step;
+			power += step;
+		}
+	return power;
+}
+
+static inline uint32_t bucket_power(uint64_t value)
+{
+#ifdef __bpf__
+	return bucket_power_by_steps(value);
+#else
+	return 63 - (uint32_t)__builtin_clzll(value);
+#endif
+}
+
 /*
  * The number of the bucket of a value, ascending by value. From 1,024 on, the bits that are left of
- * the value are those of the place, and one that counts for a page.
+ * the value are the bits of the place, and one that counts for a page.
  */
 static inline uint32_t bucket_of(uint64_t value)
 {
-	uint32_t shift = 63 - BUCKET_BITS - (uint32_t)__builtin_clzll(value | BUCKETS_EXACT);
+	uint32_t shift = bucket_power(value | BUCKETS_EXACT) - BUCKET_BITS;
 	uint32_t page = BUCKET_PAGES_EXACT - 1 - (BUCKET_EXACT_BITS - BUCKET_BITS) + shift;
 	uint32_t wide = page * BUCKETS_PER_PAGE + (uint32_t)(value >> shift);
 

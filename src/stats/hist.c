@@ -2,6 +2,7 @@
 /* Adding to a histogram. */
 #include "stats/hist.h"
 
+#include "attar/private/hist.h"
 #include "base/check_arg.h"
 
 /* Pages that are allocated at once: neighbouring powers of two usually follow. */
@@ -86,7 +87,7 @@ static int too_many(void)
 	return attar_fail(-EOVERFLOW, "a histogram cannot count more than 2^64 - 1 values");
 }
 
-int attar_hist_add_n(struct attar_hist *hist, uint64_t value, uint64_t n)
+int hist_add_n(struct attar_hist *hist, uint64_t value, uint64_t n)
 {
 	unsigned __int128 sum = (unsigned __int128)value * n;
 	uint32_t bucket = bucket_of(value);
@@ -114,13 +115,13 @@ int attar_hist_add(struct attar_hist *hist, uint64_t value)
 	size_t at;
 
 	if (unlikely(!b))
-		return attar_hist_add_n(hist, value, 1);
+		return hist_add_n(hist, value, 1);
 	at = b->page_at[bucket / BUCKETS_PER_PAGE];
 	if (unlikely(!at || hist->count + 1 <= 1)) /* none yet, or no more */
-		return attar_hist_add_n(hist, value, 1);
+		return hist_add_n(hist, value, 1);
 	low = &b->counts[at - 1][bucket % BUCKETS_PER_PAGE];
 	if (unlikely(*low == UINT32_MAX))
-		return attar_hist_add_n(hist, value, 1);
+		return hist_add_n(hist, value, 1);
 	++*low;
 	hist->count++;
 	hist->sum += value;
@@ -158,7 +159,7 @@ int attar_hist_merge(struct attar_hist *to, const struct attar_hist *from)
 	return 0;
 }
 
-void attar_hist_reset(struct attar_hist *hist)
+void hist_reset(struct attar_hist *hist)
 {
 	CHECK_ARG_OR(hist, "hist", );
 

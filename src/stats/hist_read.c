@@ -2,6 +2,7 @@
 /* Quantiles and buckets of a histogram. */
 #include <math.h>
 
+#include "attar/private/hist.h"
 #include "base/check_arg.h"
 #include "stats/hist.h"
 
@@ -21,7 +22,7 @@ double attar_hist_mean(const struct attar_hist *hist)
 	return ((double)hist->sum_high * 0x1p64 + (double)hist->sum) / (double)hist->count;
 }
 
-size_t attar_hist_memory(const struct attar_hist *hist)
+size_t hist_memory(const struct attar_hist *hist)
 {
 	CHECK_ARG_OR(hist, "hist", 0);
 
@@ -71,7 +72,7 @@ static uint64_t count_between(const struct attar_hist *hist, uint64_t low, uint6
 	return n;
 }
 
-bool attar_hist_next_power(const struct attar_hist *hist, struct attar_hist_bucket *bucket)
+bool hist_next_power(const struct attar_hist *hist, struct attar_hist_bucket *bucket)
 {
 	CHECK_ARG_OR(hist, "hist", false);
 	CHECK_ARG_OR(bucket, "bucket", false);
@@ -120,7 +121,7 @@ static uint64_t value_of_rank(const struct attar_hist *hist, uint64_t rank,
 	return rank == hist->count ? hist->max : value_in(hist, bucket);
 }
 
-void attar_hist_quantiles(
+void hist_quantiles(
 	const struct attar_hist *hist, const double *shares, size_t n, uint64_t *ret_values)
 {
 	CHECK_ARG_OR(hist, "hist", );
@@ -142,6 +143,6 @@ uint64_t attar_hist_quantile(const struct attar_hist *hist, double share)
 
 	uint64_t value = 0;
 
-	attar_hist_quantiles(hist, &share, 1, &value);
+	hist_quantiles(hist, &share, 1, &value);
 	return value;
 }

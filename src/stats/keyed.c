@@ -3,8 +3,6 @@
 
 #include <sys/auxv.h>
 
-enum { SLOTS_FIRST = 64 };
-
 /* 8 random bytes of the kernel, the same for the whole process. */
 static uint64_t random_seed(void)
 {
@@ -30,7 +28,7 @@ void keyed_done(struct keyed *k)
 	for (size_t i = 0; i < k->n_chunks; i++)
 		free(k->chunks[i]);
 	free(k->chunks);
-	free(k->slots);
+	slots_done(&k->slots);
 	*k = (struct keyed){0};
 }
 
@@ -38,15 +36,14 @@ void keyed_reset(struct keyed *k)
 {
 	for (uint32_t i = 0; i < k->begun; i++)
 		keyed_head(keyed_at(k, i))->used = false;
-	k->n = k->begun = k->unused = k->linked = 0;
-	if (k->slots)
-		memset(k->slots, 0, ((size_t)k->mask + 1) * sizeof(*k->slots));
+	k->n = k->begun = k->unused = 0;
+	slots_reset(&k->slots);
 }
 
 size_t keyed_memory(const struct keyed *k)
 {
 	return k->n_chunks * KEYED_CHUNK * k->stride + k->room * sizeof(*k->chunks) +
-	       (k->slots ? ((size_t)k->mask + 1) * sizeof(*k->slots) : 0);
+	       slots_memory(&k->slots);
 }
 
 static inline uint64_t mix(uint64_t hash, uint64_t word)
@@ -102,42 +99,13 @@ static int add_chunk(struct keyed *k)
 	return 0;
 }
 
-static void keyed_insert(struct keyed *k, struct keyed_slot slot)
-{
-	uint32_t i = slot.hash & k->mask;
-
-	while (k->slots[i].entry)
-		i = (i + 1) & k->mask;
-	k->slots[i] = slot;
-	k->linked++;
-}
-
-/* At most half of the slots are in use. */
-static int grow_slots(struct keyed *k)
-{
-	size_t old_size = k->slots ? (size_t)k->mask + 1 : 0;
-	size_t size = old_size ? old_size * 2 : SLOTS_FIRST;
-	struct keyed_slot *old = k->slots, *slots = calloc(size, sizeof(*slots));
-
-	if (!slots)
-		return base_oom();
-	k->slots = slots;
-	k->mask = (uint32_t)(size - 1);
-	k->linked = 0;
-	for (size_t i = 0; i < old_size; i++)
-		if (old[i].entry)
-			keyed_insert(k, old[i]);
-	free(old);
-	return 0;
-}
-
 int keyed_make_room(struct keyed *k)
 {
 	struct keyed_head *head;
 
 	if (keyed_is_full(k))
 		return -ENOMEM;
-	if ((!k->slots || k->n >= (k->mask + 1) / 2) && grow_slots(k) < 0)
+	if (k->n >= (k->slots.mask + 1) / 2 && slots_grow(&k->slots) < 0)
 		return -ENOMEM;
 	if (k->unused)
 		return 0;
@@ -154,34 +122,14 @@ void keyed_link(struct keyed *k, void *entry)
 {
 	const struct keyed_head *head = keyed_head(entry);
 
-	keyed_insert(k, (struct keyed_slot){keyed_slot_hash(k, head->number), head->index + 1});
+	slots_put(&k->slots, (struct slot){keyed_slot_hash(k, head->number), head->index + 1});
 }
 
-static uint32_t slot_of(const struct keyed *k, const void *entry)
-{
-	const struct keyed_head *head = keyed_head(entry);
-	uint32_t i = keyed_slot_hash(k, head->number) & k->mask;
-
-	while (k->slots[i].entry != head->index + 1)
-		i = (i + 1) & k->mask;
-	return i;
-}
-
-/* Backward-shift deletion: moves later slots of the run that would no longer be found. */
 void keyed_unlink(struct keyed *k, void *entry)
 {
-	uint32_t gap = slot_of(k, entry), i;
+	const struct keyed_head *head = keyed_head(entry);
 
-	for (i = (gap + 1) & k->mask; k->slots[i].entry; i = (i + 1) & k->mask) {
-		uint32_t home = k->slots[i].hash & k->mask;
-
-		if (((i - home) & k->mask) < ((i - gap) & k->mask))
-			continue;
-		k->slots[gap] = k->slots[i];
-		gap = i;
-	}
-	k->slots[gap] = (struct keyed_slot){0};
-	k->linked--;
+	slots_remove(&k->slots, keyed_slot_hash(k, head->number), head->index + 1);
 }
 
 void *keyed_from(const struct keyed *k, uint32_t index)

@@ -18,7 +18,7 @@
 #ifndef STATS_KEYED_H
 #define STATS_KEYED_H
 
-#include "base/base.h"
+#include "base/slots.h"
 
 enum { KEYED_MAX = 256, KEYED_CHUNK = 64 };
 
@@ -27,11 +27,6 @@ struct keyed_head {
 	uint32_t index;
 	uint16_t key_size;
 	bool used;
-};
-
-struct keyed_slot {
-	uint32_t hash;
-	uint32_t entry; /* index + 1; 0: free */
 };
 
 struct keyed {
@@ -44,8 +39,7 @@ struct keyed {
 	uint32_t unused; /* list of free entries: index + 1 */
 	char **chunks;
 	size_t n_chunks, room;    /* of chunks: allocated, and size of the array */
-	struct keyed_slot *slots; /* a power of two, or NULL */
-	uint32_t mask, linked;    /* slots - 1; slots in use */
+	struct slots slots;       /* index + 1 of each linked entry */
 	uint64_t seed;            /* so that programs cannot choose keys that collide */
 };
 
@@ -193,7 +187,7 @@ static inline void *keyed_new(struct keyed *k, const struct keyed_key *key)
 	struct keyed_head *head;
 	void *entry;
 
-	if (unlikely(!k->unused || k->n >= (k->mask + 1) / 2) && keyed_make_room(k) < 0)
+	if (unlikely(!k->unused || k->n >= (k->slots.mask + 1) / 2) && keyed_make_room(k) < 0)
 		return NULL;
 	entry = keyed_at(k, k->unused - 1);
 	head = keyed_head(entry);
@@ -209,15 +203,12 @@ static inline void *keyed_find(const struct keyed *k, const struct keyed_key *ke
 {
 	uint32_t hash = keyed_slot_hash(k, key->number);
 
-	if (unlikely(!k->slots))
-		return NULL;
-	for (uint32_t i = hash & k->mask; k->slots[i].entry; i = (i + 1) & k->mask)
-		if (k->slots[i].hash == hash) {
-			void *entry = keyed_at(k, k->slots[i].entry - 1);
+	slots_each (&k->slots, hash, number) {
+		void *entry = keyed_at(k, number - 1);
 
-			if (likely(keyed_is(k, entry, key)))
-				return entry;
-		}
+		if (likely(keyed_is(k, entry, key)))
+			return entry;
+	}
 	return NULL;
 }
 

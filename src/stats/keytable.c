@@ -2,16 +2,23 @@
 /* Tables by key: rows and intervals. */
 #include "stats/keytable.h"
 
+#include "attar/private/hist.h"
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 
 enum { KEYS_DEFAULT = 1 << 16, KEYS_MIN = 8, KEYS_LIMIT = 1 << 24, COLUMNS_MAX = 64 };
 enum { VALUE_MAX = 1 << 16 };
 
+/* Of the sums of a scope, and the word after them, see keysums_is_beyond(). */
+static size_t words(const struct attar_keytable_opts *o)
+{
+	return o->sums ? o->sums + 1 : 0;
+}
+
 static size_t row_size(const struct attar_keytable_opts *o)
 {
 	return sizeof(struct attar_keyrow) +
-	       2 * (o->sums * sizeof(uint64_t) + o->hists * sizeof(struct attar_hist)) +
+	       2 * (words(o) * sizeof(uint64_t) + o->hists * sizeof(struct attar_hist)) +
 	       o->value_size;
 }
 
@@ -22,8 +29,8 @@ static void row_init(const struct attar_keytable_opts *o, struct attar_keyrow *r
 	uint64_t *sums = (uint64_t *)(hists + 2 * o->hists);
 
 	row->interval = (struct attar_keysums){sums, hists};
-	row->whole = (struct attar_keysums){sums + o->sums, hists + o->hists};
-	row->value = sums + 2 * o->sums;
+	row->whole = (struct attar_keysums){sums + words(o), hists + o->hists};
+	row->value = sums + 2 * words(o);
 }
 
 static int check_opts(const struct attar_keytable_opts *o)
@@ -96,7 +103,7 @@ struct attar_keytable *attar_keytable_free(struct attar_keytable *table)
 	return NULL;
 }
 
-void attar_keytable_reset(struct attar_keytable *table)
+void keytable_reset(struct attar_keytable *table)
 {
 	CHECK_ARG_OR(table, "table", );
 
@@ -111,13 +118,13 @@ void attar_keytable_reset(struct attar_keytable *table)
 
 static void clear_interval(const struct attar_keytable *t, struct attar_keyrow *row)
 {
-	for (size_t i = 0; i < t->opts.sums; i++)
+	for (size_t i = 0; i < words(&t->opts); i++)
 		row->interval.sums[i] = 0;
 	for (size_t i = 0; i < t->opts.hists; i++) {
 		struct attar_hist *hist = &row->interval.hists[i];
 
 		if (hist->count)
-			attar_hist_reset(hist);
+			hist_reset(hist);
 		else
 			attar_hist_done(hist);
 	}
@@ -135,8 +142,7 @@ void keytable_begin_interval(struct attar_keytable *t)
 
 static int end_interval(const struct attar_keytable *t, struct attar_keyrow *row)
 {
-	for (size_t i = 0; i < t->opts.sums; i++)
-		keytable_add(t, i, &row->whole.sums[i], row->interval.sums[i]);
+	keytable_add_sums(t, &row->whole, &row->interval);
 	for (size_t i = 0; i < t->opts.hists; i++) {
 		int r = attar_hist_merge(&row->whole.hists[i], &row->interval.hists[i]);
 
@@ -257,8 +263,7 @@ size_t attar_keytable_keys(const struct attar_keytable *table)
 	return table->keyed.n;
 }
 
-void attar_keytable_get_stats(
-	const struct attar_keytable *table, struct attar_keytable_stats *ret_stats)
+void keytable_get_stats(const struct attar_keytable *table, struct attar_keytable_stats *ret_stats)
 {
 	CHECK_ARG_OR(table, "table", );
 	CHECK_ARG_OR(ret_stats, "ret_stats", );
@@ -267,8 +272,8 @@ void attar_keytable_get_stats(
 
 	keyed_each (&table->keyed, struct attar_keyrow, row)
 		for (size_t i = 0; i < 2 * table->opts.hists; i++)
-			memory += attar_hist_memory(&row->interval.hists[i]);
+			memory += hist_memory(&row->interval.hists[i]);
 	for (size_t i = 0; i < 2 * table->opts.hists; i++)
-		memory += attar_hist_memory(&table->others->interval.hists[i]);
+		memory += hist_memory(&table->others->interval.hists[i]);
 	*ret_stats = (struct attar_keytable_stats){table->keyed.n, table->evicted, memory};
 }

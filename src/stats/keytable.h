@@ -4,6 +4,7 @@
 #define STATS_KEYTABLE_H
 
 #include "attar/keytable.h"
+#include "attar/private/keytable.h"
 #include "stats/keyed.h"
 
 enum { KEYTABLE_HOT = 128 };
@@ -12,7 +13,7 @@ struct attar_keytable {
 	struct keyed keyed; /* of struct attar_keyrow, its sums, histograms and block */
 	struct attar_keytable_opts opts;
 	struct attar_keyrow *others;
-	bool ended; /* the interval's sums are also in those of the whole run */
+	bool ended; /* the interval's sums are also in the sums of the whole run */
 	uint64_t evicted;
 	/* cache of rows with keys of 8 bytes, by keytable_hot(); NULL: none */
 	struct attar_keyrow *hot[KEYTABLE_HOT];
@@ -35,11 +36,21 @@ static inline bool keytable_is_signed(const struct attar_keytable *t, size_t sum
 	return t->opts.signed_sums >> sum & 1;
 }
 
-/* Adds to sum number i of a row. */
-static inline void keytable_add(
-	const struct attar_keytable *t, size_t i, uint64_t *sum, uint64_t value)
+/* Adds the sums of a row. */
+static inline void keytable_add_sums(const struct attar_keytable *t, const struct attar_keysums *to,
+	const struct attar_keysums *from)
 {
-	attar_keysum_add(sum, value, keytable_is_signed(t, i));
+	size_t n = t->opts.sums;
+
+	for (size_t i = 0; i < n; i++) {
+		bool was_beyond = keysums_is_beyond(to, n, i);
+
+		keysums_add(to, n, i, from->sums[i], keytable_is_signed(t, i));
+		if (was_beyond || !keysums_is_beyond(from, n, i))
+			continue;
+		to->sums[i] = from->sums[i];
+		to->sums[n] |= UINT64_C(1) << i;
+	}
 }
 
 #endif

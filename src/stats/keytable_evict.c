@@ -8,13 +8,14 @@
 /* Negative sums are the smallest. */
 static uint64_t weight(const struct attar_keytable *t, const struct attar_keyrow *row)
 {
+	size_t rank = t->opts.rank;
+	bool is_signed = keytable_is_signed(t, rank), is_beyond;
 	uint64_t sum;
 
 	if (!t->opts.sums)
 		return t->opts.hists ? row->whole.hists[0].count + row->interval.hists[0].count : 0;
-	sum = row->whole.sums[t->opts.rank];
-	keytable_add(t, t->opts.rank, &sum, row->interval.sums[t->opts.rank]);
-	return keytable_is_signed(t, t->opts.rank) && (int64_t)sum < 0 ? 0 : sum;
+	sum = keysum_of(row->whole.sums[rank], row->interval.sums[rank], is_signed, &is_beyond);
+	return is_signed && (int64_t)sum < 0 ? 0 : sum;
 }
 
 /* What is evicted: all rows in buckets of the weight below `bucket`, and some of that bucket. */
@@ -55,10 +56,8 @@ static int evict_row(struct attar_keytable *t, struct attar_keyrow *row)
 			return r;
 		attar_hist_done(hist);
 	}
-	for (size_t i = 0; i < t->opts.sums; i++) {
-		keytable_add(t, i, &t->others->interval.sums[i], row->interval.sums[i]);
-		keytable_add(t, i, &t->others->whole.sums[i], row->whole.sums[i]);
-	}
+	keytable_add_sums(t, &t->others->interval, &row->interval);
+	keytable_add_sums(t, &t->others->whole, &row->whole);
 	if (t->opts.on_remove)
 		t->opts.on_remove(t->opts.ctx, row);
 	if (*keytable_hot(t, row->number) == row)
@@ -100,8 +99,7 @@ static int add_sums(
 		if (r < 0)
 			return r;
 	}
-	for (size_t i = 0; i < t->opts.sums; i++)
-		keytable_add(t, i, &to->sums[i], from->sums[i]);
+	keytable_add_sums(t, to, from);
 	return 0;
 }
 
@@ -113,7 +111,7 @@ static int add_row(const struct attar_keytable *t, struct attar_keyrow *to,
 	return r < 0 || !interval ? r : add_sums(t, &to->interval, &from->interval);
 }
 
-int attar_keytable_merge(struct attar_keytable *to, const struct attar_keytable *from)
+int keytable_merge(struct attar_keytable *to, const struct attar_keytable *from)
 {
 	CHECK_ARG(to, "to");
 	CHECK_ARG(from, "from");

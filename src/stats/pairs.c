@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Matching of start and end events. */
+#include "attar/private/pairs.h"
 #include "stats/pairs.h"
 
 /* Another task: the key was reused, and what is open is of a task that has exited. */
@@ -20,7 +21,7 @@ static void drop_key(struct attar_pairs *p, struct open_start *top, enum attar_u
 	}
 }
 
-/* The top of the key's stack, or NULL; drops that of a task that has exited. */
+/* The top of the key's stack, or NULL; drops the top of a task that has exited. */
 static inline struct open_start *find(
 	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
 {
@@ -263,6 +264,16 @@ const struct attar_start *attar_pairs_end(
 	if (likely(s && keyed_is(&pairs->keyed, s, &k) && is_usual(pairs, s, at)))
 		return end_usual(pairs, s);
 	return end_otherwise(pairs, &k, at);
+}
+
+const struct attar_start *pairs_find_open(
+	const struct attar_pairs *pairs, const void *key, size_t key_size)
+{
+	struct attar_pairs *p = (struct attar_pairs *)pairs;
+	struct keyed_key k = keyed_key(&p->keyed, key, MIN(key_size, p->keyed.key_max));
+	struct open_start *top = pairs_find(p, &k);
+
+	return top ? &top->start : NULL;
 }
 
 /* ---- the same for numbers, whose usual path has no struct keyed_key ---- */

@@ -64,7 +64,7 @@ static inline struct open_start *pairs_find(struct attar_pairs *p, const struct 
 
 	if (likely(s && keyed_is(&p->keyed, s, key)))
 		return s->is_kept ? NULL : s;
-	return p->keyed.linked ? pairs_find_linked(p, *key) : NULL;
+	return p->keyed.slots.n ? pairs_find_linked(p, *key) : NULL;
 }
 
 /* The first open start of the tasks with the same hash. */

@@ -2,6 +2,7 @@
 /* Pairs: creation, losses, exits, statistics. */
 #include "stats/pairs.h"
 
+#include "attar/private/pairs.h"
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 
@@ -178,7 +179,7 @@ void attar_pairs_get_interval(struct attar_pairs *pairs, struct attar_pairs_stat
 	pairs->previous = pairs->stats;
 }
 
-void attar_pairs_stats_add(struct attar_pairs_stats *to, const struct attar_pairs_stats *from)
+void pairs_stats_add(struct attar_pairs_stats *to, const struct attar_pairs_stats *from)
 {
 	CHECK_ARG_OR(to, "to", );
 	CHECK_ARG_OR(from, "from", );

@@ -2,6 +2,7 @@
 /* The public table of interned stacks. */
 #include "attar/stats.h"
 
+#include "attar/private/stats.h"
 #include "base/check_arg.h"
 #include "stats/stacks.h"
 
@@ -49,7 +50,7 @@ const attar_location *attar_stack_table_get(
 	return stacks_locations(&table->stacks, number, ret_n);
 }
 
-uint64_t attar_stack_table_refused(const struct attar_stack_table *table)
+uint64_t stack_table_refused(const struct attar_stack_table *table)
 {
 	CHECK_ARG_OR(table, "table", 0);
 

@@ -10,7 +10,7 @@ void stacks_done(struct stacks *s)
 {
 	free(s->entries);
 	free(s->locations);
-	free(s->slots);
+	slots_done(&s->slots);
 	*s = (struct stacks){0};
 }
 
@@ -20,7 +20,7 @@ static inline uint64_t mix(uint64_t hash, uint64_t location)
 	return hash ^ hash >> 32;
 }
 
-/* Of every other location each, which the CPU computes at the same time. */
+/* Two hashes of every other location each, which the CPU computes at the same time. */
 static uint32_t hash_locations(const uint64_t *locations, size_t n)
 {
 	uint64_t even = n, odd = 0;
@@ -38,33 +38,6 @@ static uint32_t hash_locations(const uint64_t *locations, size_t n)
 static inline uint64_t head_word(uint32_t number, size_t n)
 {
 	return (uint64_t)n << 32 | number;
-}
-
-/* The free slot where a new stack belongs. */
-static struct stack_slot *free_slot(const struct stacks *s, uint32_t hash)
-{
-	size_t i = hash & (s->n_slots - 1);
-
-	while (s->slots[i].at)
-		i = (i + 1) & (s->n_slots - 1);
-	return &s->slots[i];
-}
-
-static int grow_slots(struct stacks *s)
-{
-	struct stack_slot *old = s->slots;
-	size_t n_old = s->n_slots, n = n_old ? n_old * 2 : 1024;
-	struct stack_slot *slots = calloc(n, sizeof(*slots));
-
-	if (!slots)
-		return base_oom();
-	s->slots = slots;
-	s->n_slots = n;
-	for (size_t i = 0; i < n_old; i++)
-		if (old[i].at)
-			*free_slot(s, old[i].hash) = old[i];
-	free(old);
-	return 0;
 }
 
 static int grow_entries(struct stacks *s)
@@ -97,13 +70,11 @@ static int make_room(struct stacks *s, size_t n)
 {
 	size_t words = s->n_locations + 1 + n;
 	size_t bytes = words * sizeof(*s->locations) +
-		       s->n * (sizeof(*s->entries) + 2 * sizeof(*s->slots));
+		       s->n * (sizeof(*s->entries) + 2 * sizeof(*s->slots.at));
 
 	if (bytes > s->max_bytes || words > UINT32_MAX)
 		return -ENOSPC;
-	if ((size_t)(s->n + 1) * 2 > s->n_slots && grow_slots(s) < 0)
-		return -ENOMEM;
-	if (s->n >= s->room && grow_entries(s) < 0)
+	if (slots_make_room(&s->slots) < 0 || (s->n >= s->room && grow_entries(s) < 0))
 		return -ENOMEM;
 	return words > s->room_locations ? grow_locations(s, 1 + n) : 0;
 }
@@ -112,13 +83,10 @@ static int make_room(struct stacks *s, size_t n)
 static uint32_t stacks_find(
 	const struct stacks *s, const uint64_t *locations, size_t n, uint32_t hash)
 {
-	size_t i = hash & (s->n_slots - 1);
+	slots_each (&s->slots, hash, at) {
+		const uint64_t *known = s->locations + at;
 
-	for (; s->slots[i].at; i = (i + 1) & (s->n_slots - 1)) {
-		const uint64_t *known = s->locations + s->slots[i].at;
-
-		if (s->slots[i].hash == hash && known[-1] >> 32 == n &&
-			!memcmp(known, locations, n * sizeof(*locations)))
+		if (known[-1] >> 32 == n && !memcmp(known, locations, n * sizeof(*locations)))
 			return (uint32_t)known[-1];
 	}
 	return 0;
@@ -126,9 +94,9 @@ static uint32_t stacks_find(
 
 uint32_t stacks_intern(struct stacks *s, const uint64_t *locations, size_t n)
 {
-	uint32_t hash = hash_locations(locations, n), number, at;
+	uint32_t hash = hash_locations(locations, n), at;
+	uint32_t number = stacks_find(s, locations, n, hash);
 
-	number = s->n_slots ? stacks_find(s, locations, n, hash) : 0;
 	if (number)
 		return number;
 	if (make_room(s, n) < 0) {
@@ -142,6 +110,6 @@ uint32_t stacks_intern(struct stacks *s, const uint64_t *locations, size_t n)
 	if (n)
 		memcpy(s->locations + at, locations, n * sizeof(*locations));
 	s->n_locations += n;
-	*free_slot(s, hash) = (struct stack_slot){.at = at, .hash = hash};
+	slots_put(&s->slots, (struct slot){hash, at});
 	return number;
 }

@@ -7,7 +7,7 @@
 #ifndef STATS_STACKS_H
 #define STATS_STACKS_H
 
-#include "base/base.h"
+#include "base/slots.h"
 
 enum { STACKS_FULL = 0 }; /* the number of all new stacks after the bound is reached */
 
@@ -16,19 +16,13 @@ struct stack_entry {
 	size_t first; /* index of the first one in locations */
 };
 
-struct stack_slot {
-	uint32_t at; /* index in locations of the first one of a stack; 0: free */
-	uint32_t hash;
-};
-
 struct stacks {
 	struct stack_entry *entries; /* by number; entry 0 is STACKS_FULL, empty */
 	uint32_t n, room;
-	/* those of each stack, after a word with its number and above that how many there are */
+	/* of each stack: a word with its number and, above it, its length; then locations */
 	uint64_t *locations;
 	size_t n_locations, room_locations;
-	struct stack_slot *slots; /* hash table with open addressing */
-	size_t n_slots;
+	struct slots slots; /* the index in locations of the first one of a stack */
 	size_t max_bytes;
 	uint64_t refused; /* stacks not added because of the bound */
 };

@@ -2,6 +2,7 @@
 /* The time of objects in each state. */
 #include "attar/states.h"
 
+#include "attar/private/states.h"
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 #include "stats/keyed.h"
@@ -287,7 +288,7 @@ static inline struct attar_state *states_set(struct attar_states *s, const struc
 	return change(s, o, state, at) < 0 ? NULL : &o->state;
 }
 
-struct attar_state *attar_states_set(struct attar_states *states, const void *key, size_t key_size,
+struct attar_state *states_set_key(struct attar_states *states, const void *key, size_t key_size,
 	uint32_t state, const struct attar_stamp *at)
 {
 	struct keyed_key k = keyed_key(&states->keyed, key, MIN(key_size, states->keyed.key_max));
@@ -303,7 +304,7 @@ struct attar_state *attar_states_set_u64(
 	return states_set(states, &k, state, at);
 }
 
-int attar_state_change(struct attar_states *states, struct attar_state *state, uint32_t to,
+int state_change(struct attar_states *states, struct attar_state *state, uint32_t to,
 	const struct attar_stamp *at)
 {
 	struct object *o = (struct object *)state;
@@ -337,7 +338,7 @@ struct attar_state *attar_states_get(struct attar_states *states, const void *ke
 	return &o->state;
 }
 
-struct attar_state *attar_states_at_u64(struct attar_states *states, uint64_t key)
+struct attar_state *states_at_u64(struct attar_states *states, uint64_t key)
 {
 	struct keyed_key k = keyed_number(&key);
 	struct object *o = keyed_find(&states->keyed, &k);
@@ -391,7 +392,7 @@ void attar_states_lost(struct attar_states *states, int cpu, uint64_t from, uint
 		windows_add(&states->windows, cpu, to);
 }
 
-void attar_state_drop(struct attar_states *states, struct attar_state *state)
+void state_drop(struct attar_states *states, struct attar_state *state)
 {
 	CHECK_ARG_OR(states, "states", );
 	CHECK_ARG_OR(state, "state", );
@@ -400,6 +401,16 @@ void attar_state_drop(struct attar_states *states, struct attar_state *state)
 
 	drop_if_lost(states, o);
 	states_drop(states, o, &states->stats.unseen);
+}
+
+void state_forget(struct attar_states *states, struct attar_state *state)
+{
+	CHECK_ARG_OR(states, "states", );
+	CHECK_ARG_OR(state, "state", );
+
+	uint64_t forgotten = 0;
+
+	states_drop(states, (struct object *)state, &forgotten);
 }
 
 int attar_states_close(struct attar_states *states, uint64_t time)
@@ -433,6 +444,13 @@ struct attar_keytable *attar_states_table(const struct attar_states *states)
 	return states->table;
 }
 
+static double lost_share(const struct attar_states *s)
+{
+	double all = (double)s->time + (double)s->lost_time;
+
+	return all > 0 ? (double)s->lost_time / all : 0;
+}
+
 void attar_states_get_stats(const struct attar_states *states, struct attar_states_stats *ret_stats)
 {
 	CHECK_ARG_OR(states, "states", );
@@ -441,29 +459,5 @@ void attar_states_get_stats(const struct attar_states *states, struct attar_stat
 	*ret_stats = states->stats;
 	ret_stats->keys = states->keyed.n;
 	ret_stats->memory = sizeof(*states) + keyed_memory(&states->keyed);
-}
-
-static double percent_lost(const struct attar_states *s)
-{
-	double all = (double)s->time + (double)s->lost_time;
-
-	return all > 0 ? 100 * (double)s->lost_time / all : 0;
-}
-
-void attar_states_remarks(
-	const struct attar_states *states, struct attar_report *report, const char *what)
-{
-	CHECK_ARG_OR(states, "states", );
-	CHECK_ARG_OR(report, "report", );
-	CHECK_ARG_OR(what, "what", );
-
-	if (states->stats.lost)
-		attar_report_remark(report,
-			"%s left out because events were lost during them: %llu, with %.2f %% of "
-			"all time",
-			what, (unsigned long long)states->stats.lost, percent_lost(states));
-	if (states->stats.unseen)
-		attar_report_remark(report,
-			"%s left out because an event during them was not delivered: %llu", what,
-			(unsigned long long)states->stats.unseen);
+	ret_stats->lost_share = lost_share(states);
 }

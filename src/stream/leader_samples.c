@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "stream/leader_samples.h"
 
-#include "record/record.h"
 #include "stream/stream.h"
 
 static const struct perf_event_attr *attr_of(const struct attar_stream *s, size_t counter)

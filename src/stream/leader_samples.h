@@ -2,8 +2,8 @@
 /*
  * Groups of events of which only the leader has samples ("{a,b}:S" of perf record). Each sample of
  * the leader has the counts of all members. For each member that has counted since the sample
- * before, the stream delivers a sample: that of the leader, without raw data, which are of the
- * leader's format, and with the difference as its period.
+ * before, the stream delivers a sample: the sample of the leader, without raw data, which are of
+ * the leader's format, and with the difference as its period.
  */
 #ifndef STREAM_LEADER_SAMPLES_H
 #define STREAM_LEADER_SAMPLES_H
@@ -26,7 +26,7 @@ struct leader_samples {
 	size_t next;                       /* the first one that was not delivered */
 };
 
-/* Whether an event has no samples of its own, but counts in those of a leader. */
+/* Whether an event has no samples of its own, but counts in the samples of a leader. */
 static inline bool is_group_member(const struct perf_event_attr *attr)
 {
 	return attr->sample_type & PERF_SAMPLE_READ && attr->read_format & PERF_FORMAT_GROUP &&
@@ -43,7 +43,7 @@ void leader_samples_learn(struct attar_stream *s);
  */
 int leader_samples_take(struct attar_stream *s, bool is_delivered);
 
-/* The next sample of a member, after that of its leader, which is in s->record. */
+/* The next sample of a member, after the sample of its leader, which is in s->record. */
 int leader_samples_next(struct attar_stream *s, struct attar_event *ret_event);
 
 static inline bool leader_samples_are_due(const struct leader_samples *l)

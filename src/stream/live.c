@@ -6,6 +6,8 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "attar/private/perf.h"
+#include "attar/private/stream.h"
 #include "base/check_arg.h"
 #include "base/file_limit.h"
 #include "base/option_struct.h"
@@ -178,7 +180,7 @@ static int make_rings(struct attar_stream *s, const struct attar_stream_opts *op
 		r = check_overwrite(s);
 	if (r < 0)
 		return r;
-	return (opts->overwrite ? attar_rings_new_overwritten : attar_rings_new)(
+	return (opts->overwrite ? rings_new_overwritten : attar_rings_new)(
 		s->target, s->counters, s->n_counters, bytes, &s->rings, &s->n_rings);
 }
 
@@ -455,14 +457,14 @@ int stream_follow_cpus(struct attar_stream *s)
 	return r < 0 ? r : added;
 }
 
-size_t attar_stream_rings(const struct attar_stream *s)
+size_t stream_rings(const struct attar_stream *s)
 {
 	CHECK_ARG_OR(s, "stream", 0);
 
 	return s->n_rings;
 }
 
-struct attar_ring *attar_stream_ring(const struct attar_stream *s, size_t i)
+struct attar_ring *stream_ring(const struct attar_stream *s, size_t i)
 {
 	CHECK_ARG_OR(s, "stream", NULL);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lost records of a stream. */
+#include "attar/private/perf.h"
 #include "base/check_arg.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
@@ -60,7 +61,7 @@ void stream_renew_names(struct attar_stream *s, bool is_loss, uint64_t time, uin
 	s->renew.due = time < s->renew.not_before;
 	if (s->renew.due)
 		return;
-	lost = stream_counts_losses(s) ? attar_counter_lost(s->counters[s->side]) : recorded;
+	lost = stream_counts_losses(s) ? counter_lost(s->counters[s->side]) : recorded;
 	if (lost == s->renew.lost)
 		return;
 	s->renew.lost = lost;
@@ -152,7 +153,7 @@ uint64_t stream_lost_while_stopped(const struct attar_stream *s)
 		return s->lost_stopped;
 	for (size_t i = 0; i < s->n_counters; i++)
 		if (i != s->side && s->counters[i]->attr.write_backward)
-			lost += attar_counter_lost(s->counters[i]);
+			lost += counter_lost(s->counters[i]);
 	return lost;
 }
 
@@ -165,7 +166,7 @@ static void fill_losses(
 		stats->lost = stats->lost_side_band = 0;
 		for (size_t i = 0; i < s->n_counters; i++)
 			*(i == s->side ? &stats->lost_side_band : &stats->lost) +=
-				attar_counter_lost(s->counters[i]);
+				counter_lost(s->counters[i]);
 	}
 	if (s->replay)
 		stats->lost = lost_in_recording(s);
@@ -189,5 +190,5 @@ void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *r
 	ret_stats->stitched = s->defer.stitched;
 	ret_stats->unstitched = s->defer.missing;
 	for (size_t i = 0; i < s->n_rings; i++)
-		ret_stats->forgotten += attar_ring_forgotten(s->rings[i]);
+		ret_stats->forgotten += ring_forgotten(s->rings[i]);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "attar/event.h"
+#include "attar/private/stream.h"
 #include "base/check_arg.h"
 #include "base/file.h"
 #include "perf/counter.h"
@@ -351,7 +352,7 @@ void missing_take_samples(struct attar_stream *s, size_t ring, uint64_t n)
 	s->cursors[ring].strays += n;
 }
 
-size_t attar_stream_get_missing(struct attar_stream *s, const struct attar_cpu_count **ret_counts)
+size_t stream_get_missing(struct attar_stream *s, const struct attar_cpu_count **ret_counts)
 {
 	CHECK_ARG_OR(s, "stream", 0);
 	CHECK_ARG_OR(ret_counts, "ret_counts", 0);

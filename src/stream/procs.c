@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "attar/private/symbol.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -14,6 +15,7 @@
 enum {
 	READ_AGAIN = 100,     /* times the CPU time that the last reading of mappings took */
 	RETRY_NS = 100000000, /* if there was no time for it */
+	SCAN_USER_NS = 50000000,
 };
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
@@ -21,7 +23,10 @@ void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
 	*p = (struct procs){.symbols = symbols,
 		.live = live,
 		.sweep_at = PROCS_SWEEP,
-		.kernel = ATTAR_DSO_KERNEL};
+		.kernel = ATTAR_DSO_KERNEL,
+		.budget = {.user_ns = SCAN_USER_NS,
+			.what = "mappings",
+			.effect = "code in some of them has no names, or gets them later"}};
 	p->dead_end = &p->dead;
 }
 
@@ -352,7 +357,7 @@ static void take_facts(const struct procs *p, struct thread *t, const struct tas
 		process->parent = facts->parent;
 }
 
-/* A new process; the facts are those of its first thread. A kernel thread has no mappings. */
+/* A new process; the facts are the facts of its first thread. A kernel thread has no mappings. */
 static struct process *enter_process(struct procs *p, pid_t pid, const struct task_facts *facts)
 {
 	struct process *process =
@@ -477,7 +482,7 @@ static int apply_comm(struct procs *p, const struct attar_comm *c)
 	if (c->exec) {
 		struct process *process = (struct process *)t->pub.process;
 
-		attar_address_space_reset(process->pub.space);
+		address_space_reset(process->pub.space);
 		process->is_unread &= !p->maps;
 		process->is_bare = true;
 		process->losses = p->losses;
@@ -537,8 +542,7 @@ static int apply_fork(struct procs *p, const struct attar_task *f, uint64_t time
 	process = (struct process *)parent->pub.process;
 	if (f->pid != f->ppid) {
 		process = process_new(p, (pid_t)f->pid,
-			attar_address_space_fork(
-				parent->pub.process->space, pid_here(p, (pid_t)f->pid)));
+			address_space_fork(parent->pub.process->space, pid_here(p, (pid_t)f->pid)));
 		if (!process)
 			return base_oom();
 		process->pub.parent = (pid_t)f->ppid;
@@ -557,8 +561,9 @@ static int apply_fork(struct procs *p, const struct attar_task *f, uint64_t time
 /*
  * At the exec of a program that changes privileges (set-user-ID, set-group-ID, or one that the user
  * may not read) the kernel removes all events from the task, whoever opened them, and writes a
- * record as if it had exited: begin_new_exec() in fs/exec.c. The record follows that of the exec
- * directly, before any code of the program is mapped; a program that really exits has mapped some.
+ * record as if it had exited: begin_new_exec() in fs/exec.c. The record follows the record of the
+ * exec directly, before any code of the program is mapped; a program that really exits has mapped
+ * some.
  */
 static bool has_exec_ended_events(const struct procs *p, const struct attar_task *e)
 {

@@ -16,10 +16,10 @@
 
 #include "attar/stream.h"
 #include "base/map.h"
+#include "base/scan_budget.h"
 #include "base/vec.h"
 #include "stream/build_ids.h"
 #include "stream/comm.h"
-#include "stream/scan_budget.h"
 
 enum {
 	PROCS_DEAD_MAX = 1024,
@@ -38,8 +38,10 @@ struct process {
 	uint64_t renewals;   /* procs.renewals when its mappings were read */
 	uint64_t not_before; /* ns: the next time that they may be read */
 	struct scan_budget *budget;
-	uint8_t mark;      /* as that of a thread */
+	uint8_t mark;      /* as the mark of a thread */
 	uint64_t selected; /* bits of whoever uses the table, which children inherit */
+	uint32_t user;     /* of whoever uses it, 0 at first: see run/parts/names.c */
+	uint64_t unnamed;  /* the same: see run/parts/target_names.c */
 };
 
 struct thread {
@@ -50,6 +52,7 @@ struct thread {
 	uint64_t used;     /* procs.uses when it was looked up, other than in the cache */
 	bool gone;         /* did not exist at the last sweep */
 	uint8_t mark;      /* of whoever uses the table, 0 at first: see run/parts/group_select.h */
+	uint32_t group;    /* the same: see run/parts/names.c */
 };
 
 struct procs {
@@ -68,7 +71,7 @@ struct procs {
 	uint64_t dropped;            /* threads, because of the bounds */
 	struct build_ids *build_ids; /* of a recording; borrowed; NULL: live */
 	bool live;                   /* /proc may be read */
-	bool elsewhere;              /* the processes are not those of this machine */
+	bool elsewhere;              /* the processes are of another machine */
 	uint16_t kernel;             /* see attar_address_space */
 	bool is_foreign;             /* see attar_address_space */
 	bool by_task;                /* events belong to tasks, not to CPUs */
@@ -128,7 +131,7 @@ bool procs_mapping(const struct attar_record *rec, struct attar_mapping *ret_map
 int procs_apply(struct procs *p, const struct attar_record *rec);
 
 /*
- * COMM or MMAP records are missing: names and mappings are read from /proc again, those of each
+ * COMM or MMAP records are missing: names and mappings are read from /proc again, the names of each
  * thread at its next event.
  */
 void procs_renew(struct procs *p);

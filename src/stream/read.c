@@ -9,6 +9,7 @@
  */
 #include "stream/stream.h"
 
+#include "attar/private/perf.h"
 #include "base/check_arg.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
@@ -147,10 +148,10 @@ static void end_round(struct attar_stream *s)
 		else
 			attar_ring_end(c->ring);
 		c->give_back = c->ring->tail + c->ring->size / 4;
-		c->run.is_parked = false; /* its bytes end with those of the round */
+		c->run.is_parked = false; /* its bytes end with the bytes of the round */
 	}
 	if (s->frozen)
-		attar_rings_thaw(s->rings, s->n_rings);
+		rings_thaw(s->rings, s->n_rings);
 	s->in_round = s->frozen = false;
 }
 
@@ -191,7 +192,7 @@ static int fill_sample(struct attar_stream *s, struct attar_event *ev)
 }
 
 /*
- * The id is that of the event that wrote the next record, not of the one that lost records. Returns
+ * The id belongs to the event that wrote the next record, not of the one that lost records. Returns
  * false if the loss is known already, or no sample was lost.
  */
 static bool fill_lost(
@@ -243,13 +244,7 @@ static bool is_software_event(const struct perf_event_attr *attr)
 	       attr->config != PERF_COUNT_SW_CPU_CLOCK && attr->config != PERF_COUNT_SW_TASK_CLOCK;
 }
 
-/*
- * The counter of a sample with the id of another program's event: the kernel passes one struct
- * perf_sample_data to all software events of the same kind on a task and sets the id for the first
- * of them only (seen on 6.18). When another program samples page faults too, our samples may carry
- * the id of its event. It is known if the stream has one software event.
- */
-static uint32_t counter_of_foreign_id(const struct attar_stream *s)
+uint32_t stream_software_event(const struct attar_stream *s)
 {
 	uint32_t found = NO_COUNTER;
 
@@ -294,7 +289,7 @@ static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event
 		return 0;
 	if (header->type != PERF_RECORD_SAMPLE)
 		return NO_COUNTER;
-	counter = counter_of_foreign_id(s);
+	counter = stream_software_event(s);
 	s->foreign += counter == NO_COUNTER;
 	return counter;
 }
@@ -572,7 +567,7 @@ static __attribute__((noinline)) int next_of_rounds(
 	return r;
 }
 
-/* Of attar_stream_events(): some samples are converted or filtered. */
+/* For attar_stream_events(): some samples are converted or filtered. */
 static int next_of_events(struct attar_stream *s, struct attar_event *ret_event)
 {
 	int r;
@@ -630,7 +625,7 @@ int attar_stream_snapshot(struct attar_stream *s)
 		pass_front(s, merge_first(&s->merge));
 	if (s->in_round)
 		end_round(s);
-	r = attar_rings_freeze(s->rings, s->n_rings);
+	r = rings_freeze(s->rings, s->n_rings);
 	if (r < 0)
 		return r;
 	s->frozen = true;

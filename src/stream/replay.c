@@ -404,7 +404,7 @@ uint64_t replay_horizon(struct attar_stream *s)
 	uint64_t *slot = &s->replay->newest[s->replay->rounds++ % REPLAY_ROUNDS], horizon = *slot;
 
 	*slot = s->newest;
-	return horizon; /* that of REPLAY_ROUNDS ago; 0 at first */
+	return horizon; /* the horizon of REPLAY_ROUNDS ago; 0 at first */
 }
 
 const struct perf_event_header *replay_take(struct attar_stream *s, struct cursor *c)

@@ -47,7 +47,7 @@ struct replay {
 	size_t rounds;                  /* that were read; small ones are read together */
 	uint64_t ended[2]; /* ns: the newest time of each of the recording's last rounds */
 	size_t cursors_room, heap_room; /* of the stream's arrays */
-	size_t old_cursors;             /* those of earlier rounds */
+	size_t old_cursors;             /* cursors of earlier rounds */
 	uint64_t last_time;             /* ns: of the end of the newest sequence; 0: unknown */
 	VEC(uint64_t) last_of_cpu;      /* ns: of the newest record at the end of a sequence */
 };

@@ -5,7 +5,7 @@
 #include "perfdata/format.h"
 #include "stream/stream.h"
 
-/* Of the first word of a record: its type and size, without misc. */
+/* The bits of the first word of a record: its type and size, without misc. */
 static const uint64_t RUN_SAME = UINT64_C(0xffff0000ffffffff);
 
 /* A record that ends a round of a recording. */
@@ -383,8 +383,8 @@ static inline int adapt(struct attar_stream *s, struct sample_run *run)
 /* ---- several runs in turn ---- */
 
 /*
- * Updates the position of ring or cursor to that of its run. No space is released before the next
- * record is taken.
+ * Updates the position of ring or cursor to the position of its run. No space is released before
+ * the next record is taken.
  */
 static void take_position(struct cursor *c)
 {
@@ -397,7 +397,7 @@ static void take_position(struct cursor *c)
 	run->from = run->at;
 }
 
-/* Clears the fields that sample_common() does not write: they may be those of another run. */
+/* Clears the fields that sample_common() does not write: they may be fields of another run. */
 static void clear_rare_fields(struct attar_stream *s, const struct sample_run *run)
 {
 	if (!(run->type & PERF_SAMPLE_ADDR))
@@ -460,7 +460,7 @@ static __attribute__((noinline)) int next_otherwise(struct attar_stream *s, stru
 
 /*
  * The number of samples at the front that are like the newest one, at most max. *time is its time,
- * and then that of the last one of them, which is at most `limit`.
+ * and then the time of the last one of them, which is at most `limit`.
  */
 static inline uint64_t count_repeats(const struct attar_stream *s, const struct sample_run *run,
 	uint64_t limit, uint64_t max, uint64_t *time)

@@ -38,8 +38,8 @@ struct sample_pattern {
 /* The run of a cursor. */
 struct sample_run {
 	const char *at;                  /* the next record */
-	struct sample_pattern *like;     /* that of the newest sample */
-	struct sample_pattern *before;   /* that of the newest one of another event */
+	struct sample_pattern *like;     /* the pattern of the newest sample */
+	struct sample_pattern *before;   /* the pattern of the newest one of another event */
 	struct sample_pattern memory[2]; /* of both */
 	uint64_t type;                   /* sample_type */
 	stream_next_fn *next;

@@ -321,7 +321,7 @@ static void report_once(
 	if (!n || shm_source->reported & bit)
 		return;
 	shm_source->reported |= bit;
-	log_note("events of programs are missing: %s", what);
+	log_note("events of programs may be missing: %s", what);
 }
 
 static void report_no_room(struct attar_shm_source *shm_source, uid_t uid)

@@ -36,8 +36,8 @@ int shm_source_next(
 	struct attar_shm_source *shm_source, uint64_t until, struct shm_source_event *ret_event);
 
 /*
- * The number of events lost since the last call. Without those of programs of other users than root
- * and the caller, if programs of several users are read: a program can claim losses, which say
+ * The number of events lost since the last call. Without the losses of programs of other users than
+ * root and the caller, if programs of several users are read: a program can claim losses, which say
  * nothing about events of other users.
  */
 uint64_t shm_source_lost(struct attar_shm_source *shm_source);

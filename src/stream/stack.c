@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "attar/private/stream.h"
 #include "attar/stream.h"
 #include "attar/unwind.h"
 #include "base/check_arg.h"
@@ -30,7 +31,7 @@ static attar_location locate(
 		       : address_space_locate(space_of(ev->thread), ip);
 }
 
-attar_location attar_event_location(const struct attar_event *ev)
+attar_location event_location(const struct attar_event *ev)
 {
 	CHECK_ARG_OR(ev, "event", 0);
 
@@ -167,7 +168,7 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 	}
 	if (has_user && !is_user_apart && n < max)
 		count_fp(space_of(ev->thread)->symbols, n - user_at);
-	/* registers alone are those of the innermost function */
+	/* registers alone describe the innermost function */
 	if (by_branches)
 		n = add_branches(ev, user_ip, locations, n, max);
 	else if (by_registers && (s->stack || !has_user) && n < max)

@@ -78,7 +78,7 @@ struct attar_stream {
 	uint64_t lost_stopped;  /* according to LOST records of rings written backward */
 	uint64_t lost_in_pmu;   /* according to LOST_SAMPLES records: lost before the ring */
 	uint64_t lost_counted;  /* of a recording: of sampled events, as counted at its end */
-	uint64_t lost_unused;   /* those of them of events that are not used */
+	uint64_t lost_unused;   /* the part of events that are not used */
 	bool has_final_losses;  /* the recording has such counts, even if they are 0 */
 	struct {
 		uint64_t lost;       /* side-band records before the latest renewal */
@@ -160,7 +160,7 @@ void missing_settle(struct attar_stream *s, bool losses_counted);
 /* Adds missing events of a CPU. 0 or -ENOMEM. */
 int missing_add(struct attar_stream *s, int cpu, uint64_t n);
 
-/* See attar_run_source_undelivered(); number: attar_event.counter. */
+/* See run_source_undelivered(); number: attar_event.counter. */
 uint64_t stream_undelivered(const struct attar_stream *s, uint32_t number);
 
 /*
@@ -177,6 +177,15 @@ void missing_take_made(struct attar_stream *s, uint32_t number, uint32_t cpu);
 
 /* See struct attar_stream. */
 uint64_t stream_foreign(const struct attar_stream *s);
+
+/*
+ * The index of the counter of a sample with the id of another program's event: the kernel passes
+ * one struct perf_sample_data to all software events of the same kind on a task and sets the id for
+ * the first of them only (seen on 6.18). When another program samples page faults too, our samples
+ * may carry the id of its event. It is known if the stream has one software event; NO_COUNTER: it
+ * has none, or several.
+ */
+uint32_t stream_software_event(const struct attar_stream *s);
 
 /*
  * Add a running thread, or a process with all its threads, to the table, which otherwise begins
@@ -245,8 +254,8 @@ static inline bool stream_is_loss(const struct perf_event_header *header)
 uint64_t stream_snapshot_since(const struct attar_stream *s);
 
 /*
- * Of the lost samples, those of rings that are written backward. These are overwritten, so they
- * lose samples only while they are stopped for a snapshot.
+ * Of the lost samples, the samples of rings that are written backward. These are overwritten, so
+ * they lose samples only while they are stopped for a snapshot.
  */
 uint64_t stream_lost_while_stopped(const struct attar_stream *s);
 

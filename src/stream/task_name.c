@@ -31,11 +31,14 @@ size_t task_name_length(const char *shown, uint64_t flags)
 	return MIN(length, (size_t)TASK_NAME_MAX);
 }
 
-/* A time in ticks since the boot includes suspension, which CLOCK_MONOTONIC does not count. */
+/*
+ * A time in ticks since the boot includes suspension, which CLOCK_MONOTONIC does not count. In
+ * whole ticks, so that each reading of the same file has the same result.
+ */
 static uint64_t monotonic_of(unsigned long long ticks)
 {
-	uint64_t now = base_now(), suspended = base_now_boot() - now,
-		 time = ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	uint64_t tick = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK), time = ticks * tick,
+		 now = base_now(), suspended = (base_now_boot() - now) / tick * tick;
 
 	return time > suspended ? time - suspended : 0;
 }

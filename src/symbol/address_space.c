@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/address_space.h"
 
+#include "attar/private/symbol.h"
 #include "base/check_arg.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -72,8 +73,7 @@ struct attar_address_space *attar_address_space_free(struct attar_address_space 
 	return NULL;
 }
 
-struct attar_address_space *attar_address_space_fork(
-	const struct attar_address_space *space, pid_t pid)
+struct attar_address_space *address_space_fork(const struct attar_address_space *space, pid_t pid)
 {
 	CHECK_ARG_OR(space, "space", NULL);
 
@@ -89,7 +89,7 @@ struct attar_address_space *attar_address_space_fork(
 	return child;
 }
 
-void attar_address_space_reset(struct attar_address_space *space)
+void address_space_reset(struct attar_address_space *space)
 {
 	CHECK_ARG_OR(space, "space", );
 

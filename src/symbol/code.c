@@ -2,6 +2,7 @@
 /* The machine code at locations. */
 #include <fcntl.h>
 
+#include "attar/private/symbol.h"
 #include "base/check_arg.h"
 #include "symbol/dso_open.h"
 #include "symbol/symbols.h"
@@ -85,8 +86,8 @@ static int read_jit(
 				  "it");
 }
 
-int attar_symbols_code(struct attar_symbols *symbols, attar_location location, void *bytes,
-	size_t n, uint16_t *ret_machine)
+int symbols_code(struct attar_symbols *symbols, attar_location location, void *bytes, size_t n,
+	uint16_t *ret_machine)
 {
 	CHECK_ARG(symbols, "symbols");
 	CHECK_ARG(bytes, "bytes");

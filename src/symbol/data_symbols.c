@@ -20,7 +20,7 @@ void data_symbols_done(struct data_symbols *symbols)
 	*symbols = (struct data_symbols){0};
 }
 
-/* Symbols of functions and variables, and labels; the values of those of threads are no addresses.
+/* Symbols of functions and variables, and labels; values of thread-local ones are no addresses.
  */
 static bool is_wanted(const struct elf *elf, const struct elf_symbol *s)
 {

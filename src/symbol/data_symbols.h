@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All symbols of a file, also those of variables: what llvm-symbolizer looks up in its symbol
+ * All symbols of a file, also symbols of variables: what llvm-symbolizer looks up in its symbol
  * table. The symbols of functions, which most addresses are looked up in, are in elf/symtab.h.
  */
 #ifndef SYMBOL_DATA_SYMBOLS_H
@@ -21,8 +21,8 @@ struct data_symbols {
 };
 
 /*
- * Reads the symbols of the file of a DSO: of its symbol table, or that of its debug file, or else
- * of the dynamic symbols. 0; a negative errno with an error message.
+ * Reads the symbols of the file of a DSO: of its symbol table, or the table of its debug file, or
+ * else of the dynamic symbols. 0; a negative errno with an error message.
  */
 int data_symbols_read(
 	struct data_symbols *symbols, const struct dso *dso, const char *debug_roots);

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <lzma.h>
 #include <stdio.h>
+#include <zlib.h>
 
-#include "elf/crc32.h"
 #include "symbol/dso_open.h"
 
 enum {
@@ -13,6 +13,7 @@ enum {
 	MAX_UNPACKED = 64 << 20,
 	MAX_UNPACKER = 96 << 20, /* memory that xz may ask for */
 	MAX_CRC = 512 << 20,     /* bytes of a debug file that is known by CRC only */
+	READ_BYTES = 64 << 10,
 };
 
 /* Identifies the debug file of a binary. */
@@ -26,9 +27,17 @@ struct identity {
 
 static bool crc_fits(const struct byte_source *source, uint32_t crc)
 {
-	uint32_t sum;
+	uint8_t *block _cleanup_free_ = source->size <= MAX_CRC ? malloc(READ_BYTES) : NULL;
+	uint32_t sum = 0;
 
-	return source->size <= MAX_CRC && crc32_of(source, &sum) == 0 && sum == crc;
+	for (uint64_t at = 0; block && at < source->size; at += READ_BYTES) {
+		size_t n = MIN((uint64_t)READ_BYTES, source->size - at);
+
+		if (byte_source_read(source, at, block, n) < 0)
+			return false;
+		sum = (uint32_t)crc32(sum, block, (uInt)n);
+	}
+	return block && sum == crc;
 }
 
 /* Why the file does not belong to the binary; NULL: it does. */

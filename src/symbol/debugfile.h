@@ -31,9 +31,9 @@ void debugfile_id_path(
 
 /*
  * Opens the debug file: by build ID, then by debug link next to the binary, in .debug, and below
- * the roots, then from the server. The file matches if its build ID is that of the binary, or, if
- * one of them has no build ID, if its CRC is that in the link. Returns an fd owned by the caller,
- * or
+ * the roots, then from the server. The file matches if its build ID is the build ID of the binary,
+ * or, if one of them has no build ID, if its CRC is that in the link. Returns an fd owned by the
+ * caller, or
  * -ENOENT.
  */
 int debugfile_open(const struct debugfile *which);

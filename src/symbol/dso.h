@@ -70,7 +70,7 @@ struct dso_origin {
 	bool has_owner, has_place;
 	uid_t owner;     /* of the inode that was opened */
 	pid_t pid;       /* has another root directory or mount namespace; 0: no, as attar */
-	uint64_t ns_ino; /* mount namespace of pid, whose number may be that of another by now */
+	uint64_t ns_ino; /* mount namespace of pid, whose number another process may have by now */
 };
 
 struct dso {

@@ -118,7 +118,7 @@ static int open_link(const char *link, const struct dso_key *key)
 	return handle < 0 ? -errno : open_checked(handle, key);
 }
 
-/* The number of an existing process whose link cannot be opened: that of another thread; or 0. */
+/* A process that exists but whose link cannot be opened: the number of another thread; or 0. */
 static pid_t other_thread(pid_t pid, int error)
 {
 	pid_t thread = error == -ENOENT ? proc_with_memory(pid) : pid;

@@ -2,7 +2,7 @@
 /*
  * Opens the file that a process has mapped: while the process is alive through /proc/PID, which
  * works for deleted files and other mount namespaces; after it has exited, by path. The file is
- * accepted only if its identity is that of the mapping.
+ * accepted only if it has the identity of the mapping.
  */
 #ifndef SYMBOL_DSO_OPEN_H
 #define SYMBOL_DSO_OPEN_H

@@ -2,8 +2,8 @@
 /* The functions and source lines at locations. */
 #include <fcntl.h>
 
+#include "attar/private/symbol.h"
 #include "base/check_arg.h"
-#include "base/file_limit.h"
 #include "base/radix.h"
 #include "elf/demangle.h"
 #include "symbol/reader.h"
@@ -97,7 +97,7 @@ static size_t vaddr_frames_apart(
 	attar_location location = (uint64_t)dso->number << 48;
 	size_t n = 0;
 
-	if (attar_symbols_vaddr(symbols, location, vaddr - dso->placed, &location) == 0)
+	if (symbols_vaddr(symbols, location, vaddr - dso->placed, &location) == 0)
 		n = MIN(frames_apart(symbols, dso, location, &none, found, BATCH_FRAMES),
 			(size_t)BATCH_FRAMES);
 	for (size_t i = 0; i < n; i++)
@@ -508,8 +508,8 @@ static int answer_binary(struct batch *b, size_t first, size_t n)
 	return 0;
 }
 
-int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_location *locations,
-	size_t n, attar_frames_fn *fn, void *ctx)
+int symbols_frames_batch(struct attar_symbols *symbols, const attar_location *locations, size_t n,
+	attar_frames_fn *fn, void *ctx)
 {
 	CHECK_ARG(symbols, "symbols");
 	CHECK_ARG(locations || !n, "locations");
@@ -537,7 +537,7 @@ int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_locati
 	return r;
 }
 
-ssize_t attar_symbol_demangle(const char *mangled, char *name, size_t size)
+ssize_t symbol_demangle(const char *mangled, char *name, size_t size)
 {
 	CHECK_ARG(mangled, "mangled");
 	CHECK_ARG(name, "name");
@@ -556,7 +556,7 @@ ssize_t attar_symbol_demangle(const char *mangled, char *name, size_t size)
 
 /* ---- files ---- */
 
-int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file, uint64_t vaddr,
+int symbols_vaddr(struct attar_symbols *symbols, attar_location file, uint64_t vaddr,
 	attar_location *ret_location)
 {
 	CHECK_ARG(symbols, "symbols");
@@ -578,7 +578,7 @@ int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file, uint
 }
 
 /* Code of a relocatable file is found where it was placed, and has the addresses of the file. */
-int attar_symbols_data(struct attar_symbols *symbols, attar_location file, uint64_t vaddr,
+int symbols_data(struct attar_symbols *symbols, attar_location file, uint64_t vaddr,
 	struct attar_symbol *ret_symbol)
 {
 	CHECK_ARG(symbols, "symbols");

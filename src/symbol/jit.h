@@ -13,6 +13,7 @@ struct jit {
 	uid_t uid;        /* the process's effective user while inner is known */
 	char path[40];    /* as the process sees it; "" until the file was found */
 	int fd;           /* the open file, -1 otherwise */
+	bool was_asked;   /* for a map, see java_map.h */
 	uint64_t checked; /* CLOCK_MONOTONIC in ns of the last check for new entries */
 	uint64_t missed;  /* the same of the last search that found no file; 0: none */
 	struct perfmap map;

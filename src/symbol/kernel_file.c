@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "attar/private/symbol.h"
 #include "symbol/debugfile.h"
 #include "symbol/symbols.h"
 
@@ -95,7 +96,7 @@ uint16_t kernel_file_add(struct attar_symbols *symbols, int fd)
 	if (n < 0)
 		return 0;
 	path[n] = '\0';
-	if (attar_symbols_file(symbols, path, &location) < 0)
+	if (symbols_find_file(symbols, path, &location) < 0)
 		return 0;
 	return (uint16_t)attar_location_dso(location);
 }

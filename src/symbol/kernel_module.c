@@ -17,7 +17,7 @@ enum {
 
 /* ---- where the file is ---- */
 
-/* Whether a file is that of module "a_b": a-b.ko or, as some distributions name it, a-b.ko.debug */
+/* Whether a file belongs to module "a_b": a-b.ko or, in some distributions, a-b.ko.debug */
 static bool is_file_of(const char *file, const char *name)
 {
 	size_t i = 0;

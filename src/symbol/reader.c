@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "attar/private/symbol.h"
 #include "symbol/reader_call.h"
 #include "symbol/symbols.h"
 

@@ -15,6 +15,7 @@
 #ifndef SYMBOL_READER_H
 #define SYMBOL_READER_H
 
+#include "attar/private/symbol.h"
 #include "symbol/dso_open.h"
 #include "symbol/reader_dso.h"
 

@@ -41,6 +41,10 @@ enum message_type {
 	MESSAGE_LOG,     /* a debug message, with a NUL */
 };
 
+/* Padding would be sent as it was in memory: these have none. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
 struct message {
 	uint32_t type, dso;
 	int32_t status;
@@ -51,6 +55,7 @@ struct message_begin {
 	uint64_t max_symbol_bytes, max_source_bytes;
 	uint32_t max_open_files;
 	bool mangled, is_logged;
+	uint8_t unused[2];
 };
 
 struct message_load {
@@ -70,6 +75,7 @@ struct message_loaded {
 	uint32_t unfit, unfit_reason; /* texts */
 	uint8_t build_id_size, build_id[ELF_MAX_BUILD_ID];
 	bool is_twin; /* another file has the same contents */
+	uint8_t unused[2];
 };
 
 /* Offsets with the same symbol as the one before, up to its `after`, are left out. */
@@ -79,13 +85,14 @@ struct message_symbol {
 	uint64_t after; /* bytes after the place that have the same symbol; 0: unknown */
 	uint32_t name, mangled;
 	bool in_dump; /* of JIT code: the jitdump has it */
+	uint8_t unused[7];
 };
 
 /* Followed by n frames. */
 struct message_place {
 	uint32_t index, n;
 	uint64_t offset;
-	uint32_t in_dump;
+	uint32_t in_dump, unused;
 };
 
 struct message_frame {
@@ -106,6 +113,8 @@ struct message_open {
 struct message_missing {
 	uint32_t part, path, reason;
 };
+
+#pragma GCC diagnostic pop
 
 struct packet {
 	struct message head;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "attar/private/symbol.h"
 #include "symbol/file_opener.h"
 #include "symbol/reader_call.h"
 #include "symbol/reader_sandbox.h"
@@ -414,11 +415,10 @@ static void find_frames(struct reading *r)
 	int found = add_places(r);
 
 	if (found == 0)
-		found = attar_symbols_frames_batch(
-			r->symbols, r->places.at, r->places.n, add_frames, r);
+		found = symbols_frames_batch(r->symbols, r->places.at, r->places.n, add_frames, r);
 	vec_done(&r->places);
 	make_room(r, MESSAGE_MAX);
-	attar_symbols_get_stats(r->symbols, &stats);
+	symbols_get_stats(r->symbols, &stats);
 	sent = (struct message_stats){stats.sources_read, stats.sources_dropped};
 	buf_add(&r->answer, &sent, sizeof(sent));
 	send_answer(r, MESSAGE_END, found);

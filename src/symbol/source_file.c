@@ -7,6 +7,7 @@
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
 
+#include "attar/private/symbol.h"
 #include "base/check_arg.h"
 #include "base/user_file.h"
 #include "symbol/dso_open.h"
@@ -114,8 +115,7 @@ static int find_reader(const struct attar_symbols *symbols, const struct dso *ds
 	return 0;
 }
 
-int attar_symbols_open_source(
-	struct attar_symbols *symbols, attar_location location, const char *path)
+int symbols_open_source(struct attar_symbols *symbols, attar_location location, const char *path)
 {
 	CHECK_ARG(symbols, "symbols");
 	CHECK_ARG(path, "path");

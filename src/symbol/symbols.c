@@ -4,15 +4,19 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "attar/private/symbol.h"
 #include "base/check_arg.h"
 #include "base/file_limit.h"
 #include "base/option_struct.h"
+#include "base/proc.h"
+#include "base/proc_memory.h"
 #include "symbol/address_space.h"
 #include "symbol/dso_load.h"
 #include "symbol/reader.h"
-#include "symbol/vdso.h"
+#include "symbol/maps.h"
 
 enum { SYMBOL_BYTES_MAX = 256 << 20, SOURCE_BYTES_MAX = 64 << 20, NAMES_MIN = 1 << 20 };
+enum { VDSO_BYTES_MAX = 1 << 20 };
 
 int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbols **ret_symbols)
 {
@@ -68,13 +72,14 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	readers_free(symbols->readers);
 	map_done(&symbols->symbols);
 	map_done(&symbols->plain);
+	free(symbols->java);
 	free(symbols->debug_path);
 	free(symbols->kallsyms_path);
 	free(symbols);
 	return NULL;
 }
 
-bool attar_symbols_cancel(struct attar_symbols *symbols)
+bool symbols_cancel(struct attar_symbols *symbols)
 {
 	struct attar_symbols *beside;
 
@@ -374,6 +379,57 @@ static void open_jit(struct attar_symbols *symbols, struct dso *dso)
 		symbols_keep_jit(symbols, &dso->jit);
 }
 
+static int find_own_vdso(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	struct attar_mapping *found = ctx;
+
+	if (executable && !strcmp(mapping->path, "[vdso]"))
+		*found = *mapping;
+	return 0;
+}
+
+static int read_vdso(pid_t pid, uint64_t start, void *bytes, size_t n)
+{
+	ssize_t got = proc_memory_read(proc_with_memory(pid), start, bytes, n);
+
+	if (got < 0)
+		return file_limit_fail((int)-got, "cannot read the memory of process %d", pid);
+	return got == (ssize_t)n ? 0
+				 : attar_fail(-EIO, "short read of the memory of process %d", pid);
+}
+
+/*
+ * A copy of the 64-bit image (the same in every process: ours is read), or of the mapping [start,
+ * end) of process pid if compat is true. Returns 0 or a negative errno; the caller frees the copy.
+ */
+static int vdso_copy(
+	bool compat, pid_t pid, uint64_t start, uint64_t end, uint8_t **ret_image, size_t *ret_size)
+{
+	struct attar_mapping own = {0};
+	uint8_t *image _cleanup_free_ = NULL;
+	int r;
+
+	if (!compat) {
+		pid = getpid();
+		r = maps_read(pid, find_own_vdso, &own);
+		if (r < 0)
+			return r;
+		start = own.start;
+		end = own.start + own.len;
+	}
+	if (end <= start || end - start > VDSO_BYTES_MAX)
+		return attar_fail(-ENOENT, "no [vdso] mapping was found");
+	image = malloc(end - start);
+	if (!image)
+		return base_oom();
+	r = read_vdso(pid, start, image, end - start);
+	if (r < 0)
+		return r;
+	*ret_size = end - start;
+	*ret_image = TAKE_PTR(image);
+	return 0;
+}
+
 static void open_vdso(
 	const struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
 {
@@ -449,8 +505,8 @@ int symbols_add_ksymbol(struct attar_symbols *symbols, uint16_t dso, uint64_t ad
 	return kernel_add(kernel, &(struct kernel_symbol){address, len, copy, owner});
 }
 
-int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
-	const char *name, bool unregister)
+int symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len, const char *name,
+	bool unregister)
 {
 	CHECK_ARG(symbols, "symbols");
 	CHECK_ARG(name, "name");
@@ -470,8 +526,7 @@ static void count_source(const struct dso *dso, struct attar_symbols_stats *stat
 	stats->sources_dropped += source.units_dropped;
 }
 
-void attar_symbols_get_stats(
-	const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats)
+void symbols_get_stats(const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats)
 {
 	CHECK_ARG_OR(symbols, "symbols", );
 	CHECK_ARG_OR(ret_stats, "ret_stats", );
@@ -527,7 +582,7 @@ static int identify(const char *path, struct dso_key *key)
 	return 0;
 }
 
-int attar_symbols_file(struct attar_symbols *symbols, const char *path, attar_location *ret_file)
+int symbols_find_file(struct attar_symbols *symbols, const char *path, attar_location *ret_file)
 {
 	CHECK_ARG(symbols, "symbols");
 	CHECK_ARG(path, "path");

@@ -67,11 +67,12 @@ struct attar_symbols {
 	struct symbol_sources sources;
 	struct symbol_readers *readers; /* owned; NULL: files are read in this process */
 	bool own_in_process;            /* also the files of root and the caller */
-	struct data_symbols data; /* of the file that attar_symbols_data() was asked for last */
+	struct data_symbols data;       /* of the file that symbols_data() was asked for last */
 	struct debuginfod debuginfod;
 	struct attar_symbols *beside;      /* atomic: cancelled with this one; NULL: none */
 	bool mangled;                      /* names are not demangled */
 	bool show_inlined, show_lines;     /* in stacks of reports */
+	struct scan_budget *java;          /* for their maps; NULL: they are not asked. Owned */
 	struct stored *stored;             /* names of a recording; NULL: none */
 	uid_t author;                      /* of the recording; root: of none, or root's own */
 	const struct kept_files *kept;     /* opened while processes lived, borrowed; NULL: none */
@@ -112,7 +113,7 @@ void symbols_cache_kernel(struct attar_symbols *symbols);
 void symbols_allow_kernel(struct attar_symbols *symbols);
 
 /*
- * Gives the kernel the names in the text of a kallsyms file, in place of those of this machine.
+ * Gives the kernel the names in the text of a kallsyms file, in place of the names of this machine.
  * Returns 0, or a negative errno with an error message.
  */
 int symbols_set_kernel(struct attar_symbols *symbols, const char *kallsyms, size_t n);
@@ -123,7 +124,7 @@ int symbols_set_kernel(struct attar_symbols *symbols, const char *kallsyms, size
 int symbols_add_kernel(
 	struct attar_symbols *symbols, const char *kallsyms, size_t n, uint16_t *ret_dso);
 
-/* attar_symbols_ksymbol() for the kernel with this number. */
+/* symbols_ksymbol() for the kernel with this number. */
 int symbols_add_ksymbol(struct attar_symbols *symbols, uint16_t dso, uint64_t address, uint32_t len,
 	const char *name);
 

@@ -38,7 +38,7 @@ int dynamic_event_append(struct tracefs *tracefs, const struct probe *probe, con
 size_t dynamic_event_find_recorded(const struct tracefs *tracefs, const struct probe *probe,
 	const struct attar_format **ret_format);
 
-/* The first removes events created by this struct tracefs, the second those of exited processes. */
+/* The first removes events of this struct tracefs, the second events of exited processes. */
 void dynamic_event_remove_own(struct tracefs *tracefs);
 void dynamic_event_remove_stale(struct tracefs *tracefs);
 

@@ -2,7 +2,6 @@
 /* Cache of this system's tracepoint formats: each is read from tracefs once. */
 #include <stdio.h>
 
-#include "base/check_arg.h"
 #include "base/file.h"
 #include "tracefs/format.h"
 #include "tracefs/tracefs.h"

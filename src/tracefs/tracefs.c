@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <sys/mount.h>
 
-#include "base/check_arg.h"
 #include "base/file.h"
 #include "base/file_limit.h"
 #include "base/suggest.h"

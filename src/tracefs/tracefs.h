@@ -55,7 +55,11 @@ int tracefs_init(struct tracefs *tracefs, const char *sysfs, const char *proc, c
 /* Removes the probes it created and frees its resources. */
 void tracefs_done(struct tracefs *tracefs);
 
-/* Like attar_tracefs_mount(). */
+/*
+ * Mounts tracefs at /sys/kernel/tracing if it is not mounted anywhere, and logs that it did.
+ * Returns 0, also if it was already mounted; -EPERM without permission, -EOPNOTSUPP if the kernel
+ * has no tracing support. The error message suggests a fix.
+ */
 int tracefs_mount(void);
 
 /* Like attar_catalog_tracefs(). */
@@ -66,8 +70,8 @@ int tracefs_format(struct tracefs *tracefs, const char *system, const char *name
 	const struct attar_format **ret_format);
 
 /*
- * From now on, has only the formats of a recording: those added by tracefs_add_format(), from the
- * text of a format file. `name` is that of the event in the recording.
+ * From now on, has only the formats of a recording: the formats added by tracefs_add_format(), from
+ * the text of a format file. `name` is the name of the event in the recording.
  */
 void tracefs_set_recorded(struct tracefs *tracefs);
 int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *name,
@@ -81,7 +85,7 @@ int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *
 const struct attar_format *tracefs_recorded_probe(
 	const struct tracefs *tracefs, const char *text, size_t *ret_len);
 
-/* Adds the name of a recorded event: that of the recording, or system:name. */
+/* Adds the name of a recorded event: the name in the recording, or system:name. */
 void tracefs_put_name(
 	const struct tracefs *tracefs, const struct attar_format *format, struct buf *b);
 

@@ -59,8 +59,8 @@ struct unwind_sampled {
 };
 
 /*
- * Sets the frame from sampled registers. False if they are not those of a 64-bit program. *sampled
- * is kept from one sample to the next, all zero before the first one.
+ * Sets the frame from sampled registers. False if they are not registers of a 64-bit program.
+ * *sampled is kept from one sample to the next, all zero before the first one.
  */
 bool unwind_frame_init(
 	struct unwind_frame *frame, const struct attar_regs *regs, struct unwind_sampled *sampled);

@@ -4,12 +4,13 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "attar/thread.h"
+#include "attar/private/thread.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "base/file.h"
@@ -74,6 +75,32 @@ static void wait_a_little(unsigned tries)
 		nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
+/* Whether the thread executes a program now. */
+static int thread_copy_executes(void *ctx, int tid)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	char path[64];
+	long call;
+
+	(void)ctx;
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	if (proc_read_line(path, &text) < 0 || sscanf(buf_text(&text), "%ld", &call) != 1)
+		return false;
+	return call == SYS_execve || call == SYS_execveat;
+}
+
+/*
+ * ptrace(2) waits for the end of an execve(2) of the process, which may itself wait for a file
+ * system, or for a thread that waits for one.
+ */
+static bool thread_copy_would_wait(pid_t tid)
+{
+	if (thread_copy_executes(NULL, tid))
+		return true;
+	return proc_thread_state(tid) == 'D' &&
+	       proc_each_thread(tid, thread_copy_executes, NULL) > 0;
+}
+
 /*
  * Stops the thread. *ret_signal is a signal that arrived at that moment, to be delivered when the
  * thread continues; 0: none.
@@ -83,6 +110,9 @@ static int thread_copy_stop(pid_t tid, int *ret_signal)
 	uint64_t end = base_now() + stop_within;
 	int status;
 
+	if (thread_copy_would_wait(tid))
+		return attar_fail(-EBUSY,
+			"thread %d cannot be stopped: its process executes a program", tid);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
 		return explain_refusal(tid, errno);
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
@@ -211,12 +241,92 @@ static int make_room(struct attar_thread_copy *copy, size_t n)
 {
 	if (copy->stack_room >= n)
 		return 0;
-	attar_thread_copy_done(copy);
+	free(copy->stack);
 	copy->stack = malloc(n);
+	copy->stack_room = copy->stack ? n : 0;
 	if (!copy->stack)
 		return base_oom();
-	copy->stack_room = n;
 	return 0;
+}
+
+/* ---- without a stop ---- */
+
+enum { X86_SP = 7, X86_IP = 8, ARM64_SP = 31, ARM64_PC = 32 }; /* as perf numbers registers */
+
+/*
+ * What the kernel shows of a thread that sleeps: its system call, whose last two numbers are the
+ * stack pointer and the pc, and how often it was on a CPU.
+ */
+struct asleep {
+	char call[256];
+	long long switches[2];
+	uint64_t sp, pc;
+};
+
+static bool thread_copy_look(pid_t tid, struct asleep *ret_asleep)
+{
+	static const char *const names[] = {
+		"\nvoluntary_ctxt_switches:\t", "\nnonvoluntary_ctxt_switches:\t"};
+	struct buf text _cleanup_(buf_done) = {0}, status _cleanup_(buf_done) = {0};
+	const char *words[2] = {NULL, NULL};
+	struct asleep asleep = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	if (proc_read_line(path, &text) < 0 || text.len >= sizeof(asleep.call))
+		return false;
+	memcpy(asleep.call, buf_text(&text), text.len);
+	for (const char *at = asleep.call; (at = strchr(at, ' ')); at++) {
+		words[0] = words[1];
+		words[1] = at;
+	}
+	if (!words[0]) /* "running" */
+		return false;
+	asleep.sp = strtoull(words[0], NULL, 16);
+	asleep.pc = strtoull(words[1], NULL, 16);
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (proc_read_line(path, &status) < 0 || !(strstr(buf_text(&status), "\nState:\tS") ||
+							 strstr(buf_text(&status), "\nState:\tD")))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *at = strstr(buf_text(&status), names[i]);
+
+		if (!at)
+			return false;
+		asleep.switches[i] = atoll(at + strlen(names[i]));
+	}
+	*ret_asleep = asleep;
+	return asleep.pc > UINT32_MAX; /* of a 64-bit program, as a rule */
+}
+
+/*
+ * The stack of a thread that sleeps from its beginning to the end. The other registers are unknown:
+ * this is enough for code that does not find its callers by the frame pointer.
+ */
+static bool thread_copy_asleep(pid_t tid, size_t stack_max, struct attar_thread_copy *copy)
+{
+	const struct unwind_machine *machine = unwind_machine_native();
+	struct asleep before, after;
+
+	if (!machine || stack_max > ATTAR_THREAD_STACK_MAX || !thread_copy_look(tid, &before))
+		return false;
+	if (make_room(copy, stack_max) < 0) {
+		attar_error_clear();
+		return false;
+	}
+	copy->registers[0] = before.sp;
+	copy->registers[1] = before.pc;
+	copy->input = (struct attar_unwind_input){
+		.regs = {.abi = PERF_SAMPLE_REGS_ABI_64,
+			.nr = 2,
+			.mask = machine->pc ? 1ULL << X86_SP | 1ULL << X86_IP
+					    : 1ULL << ARM64_SP | 1ULL << ARM64_PC,
+			.values = copy->registers},
+		.stack = copy->stack,
+		.stack_size = read_memory(tid, before.sp, copy->stack, stack_max)};
+	if (copy->while_still)
+		copy->while_still(copy->ctx, tid);
+	return thread_copy_look(tid, &after) && !memcmp(&before, &after, sizeof(after));
 }
 
 /* Adds to copy->stopped. */
@@ -241,6 +351,8 @@ static int thread_copy_take(
 	r = thread_copy_stop(tid, &signal);
 	if (r == 0) {
 		r = copy_stopped(tid, machine, stack_max, copy, other);
+		if (r == 0 && copy->while_still)
+			copy->while_still(copy->ctx, tid);
 		resume(tid, signal);
 		copy->stopped += base_now() - began;
 	}
@@ -248,13 +360,13 @@ static int thread_copy_take(
 	return r;
 }
 
-ssize_t attar_thread_memory(pid_t tid, uint64_t address, void *bytes, size_t n)
+ssize_t thread_memory(pid_t tid, uint64_t address, void *bytes, size_t n)
 {
 	CHECK_ARG(bytes, "bytes");
 	return proc_memory_read(tid, address, bytes, n);
 }
 
-int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy *copy)
+int thread_take_copy(pid_t tid, size_t stack_max, struct attar_thread_copy *copy)
 {
 	CHECK_ARG(copy, "copy");
 
@@ -265,7 +377,7 @@ int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy
 
 /* ---- copy and unwind ---- */
 
-ssize_t attar_thread_stack(pid_t tid, size_t stack_max, struct attar_address_space *space,
+ssize_t thread_stack(pid_t tid, size_t stack_max, struct attar_address_space *space,
 	struct attar_thread_copy *copy, attar_location *locations, size_t max,
 	enum attar_unwind_end *ret_end)
 {
@@ -281,6 +393,13 @@ ssize_t attar_thread_stack(pid_t tid, size_t stack_max, struct attar_address_spa
 	stack_max = stack_max ?: ATTAR_THREAD_STACK_DEFAULT;
 	ret_end = ret_end ?: &end;
 	copy->stopped = 0;
+	if (thread_copy_asleep(tid, stack_max, copy)) {
+		n = (ssize_t)unwind_stacks(
+			space, &copy->input, NULL, locations, max, ret_end, &other.stack.sp);
+		if (*ret_end == ATTAR_UNWIND_COMPLETE)
+			return n;
+		other.stack.sp = 0;
+	}
 	r = thread_copy_take(tid, stack_max, copy, &other);
 	if (r == 0)
 		n = (ssize_t)unwind_stacks(
@@ -297,7 +416,7 @@ ssize_t attar_thread_stack(pid_t tid, size_t stack_max, struct attar_address_spa
 	return r < 0 ? r : n;
 }
 
-void attar_thread_copy_done(struct attar_thread_copy *copy)
+void thread_copy_done(struct attar_thread_copy *copy)
 {
 	CHECK_ARG_OR(copy, "copy", );
 

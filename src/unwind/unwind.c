@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/unwind.h"
 
+#include "attar/private/unwind.h"
 #include "base/check_arg.h"
 #include "dwarf/cfi.h"
 #include "dwarf/expression.h"
@@ -15,7 +16,7 @@ enum {
 	CACHE_LINE = 64,                   /* bytes, of a CPU */
 	SAVED_MAX = 16,                    /* registers: functions on arm64 save 12 */
 	/* Most bytes between the frame of a signal handler and the code that it interrupted, on one
-	 * stack: all registers, of which those of Arm's SME take 64 KiB. */
+	 * stack: all registers, of which the registers of Arm's SME take 64 KiB. */
 	SIGNAL_FRAME_MAX = 128 << 10,
 };
 
@@ -600,8 +601,7 @@ int attar_unwind_attr(struct perf_event_attr *attr, uint32_t stack_bytes)
 	return 0;
 }
 
-void attar_unwind_get_stats(
-	const struct attar_symbols *symbols, struct attar_unwind_stats *ret_stats)
+void unwind_get_stats(const struct attar_symbols *symbols, struct attar_unwind_stats *ret_stats)
 {
 	CHECK_ARG_OR(symbols, "symbols", );
 	CHECK_ARG_OR(ret_stats, "ret_stats", );

@@ -22,12 +22,18 @@ enum {
 	TID_MASK = 0x3fffffff,
 };
 
-/* Of glibc. */
+/* The values of glibc's locks. */
 enum {
 	LOCKED_WITH_WAITERS = 2,
 	PHASE_USED = 2, /* bits of the words of a read-write lock */
 	PHASE_OF_WRITER = 3,
+	WRITER_LOCKED = 2, /* bits of the number of readers */
+	WRITER_HOLDS = 3,
+	READER_SHIFT = 3,
 	KINDS_MAX = 1024, /* of mutexes, with flags */
+	KIND_RECURSIVE = 1,
+	KIND_BITS = 3,
+	KIND_SHARED = 128,
 };
 
 struct mutex {
@@ -35,6 +41,8 @@ struct mutex {
 	int32_t owner;
 	uint32_t users;
 	int32_t kind;
+	int16_t spins, elision;
+	uint64_t list[2]; /* of a robust mutex */
 };
 
 struct rwlock {
@@ -42,7 +50,7 @@ struct rwlock {
 	int32_t writer;
 };
 
-bool wait_is_own_namespace(pid_t tid)
+static bool futex_compare_namespaces(pid_t tid)
 {
 	char path[64], own[64] = "", other[64] = "";
 
@@ -51,19 +59,17 @@ bool wait_is_own_namespace(pid_t tid)
 	       readlink(path, other, sizeof(other) - 1) > 0 && !strcmp(own, other);
 }
 
-/* "NSpid:\t1234\t12": the last number is the one in the innermost namespace. */
-int wait_number_inside(pid_t tid)
+/* Threads of a process are in the same one. */
+bool wait_is_own_namespace(const struct wait_thread *thread)
 {
-	struct buf text _cleanup_(buf_done) = {0};
-	const char *line, *last = NULL;
-	char path[64];
+	struct wait_process *process = &thread->waits->last_process;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	if (proc_read_line(path, &text) == 0 && (line = strstr(buf_text(&text), "\nNSpid:")))
-		for (line += strlen("\nNSpid:"); *line && *line != '\n'; line++)
-			if (*line == '\t')
-				last = line + 1;
-	return last ? atoi(last) : 0;
+	if (!wait_process(thread))
+		return false;
+	if (process->namespace == WAIT_NAMESPACE_UNKNOWN)
+		process->namespace = futex_compare_namespaces(thread->tid) ? WAIT_NAMESPACE_OWN
+									   : WAIT_NAMESPACE_OTHER;
+	return process->namespace == WAIT_NAMESPACE_OWN;
 }
 
 struct translation {
@@ -75,7 +81,7 @@ static int futex_compare(void *ctx, int tid)
 {
 	struct translation *t = ctx;
 
-	if (wait_number_inside(tid) == t->inside)
+	if (proc_number_inside(tid) == t->inside)
 		t->tid = tid;
 	return t->tid != 0;
 }
@@ -88,8 +94,8 @@ static pid_t futex_owner(const struct wait_thread *thread, int owner)
 
 	if (owner <= 0)
 		return 0;
-	if (wait_is_own_namespace(thread->tid)) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)thread->tid, owner);
+	if (wait_is_own_namespace(thread)) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)wait_process(thread), owner);
 		return access(path, F_OK) == 0 ? owner : 0;
 	}
 	if (proc_each_thread(thread->tid, futex_compare, &t) < 0)
@@ -117,16 +123,87 @@ static pid_t futex_shared_owner(const struct wait_thread *thread, int owner, boo
 {
 	pid_t tid = futex_owner(thread, owner);
 
-	if (tid || !is_shared || owner <= 0 || !wait_is_own_namespace(thread->tid))
+	if (tid || !is_shared || owner <= 0 || !wait_is_own_namespace(thread))
 		return tid;
 	return proc_state(owner) && is_same_user(thread->tid, owner) ? owner : 0;
 }
 
-static void futex_held(struct attar_wait *wait, pid_t owner)
+static void futex_held(const struct wait_thread *thread, struct attar_wait *wait, pid_t owner)
 {
 	wait->kind = ATTAR_WAIT_LOCK;
 	if (owner)
-		wait_set_other(wait, owner, owner);
+		wait_set_other(thread->waits, wait, owner, owner);
+}
+
+/*
+ * The owner has ended without unlocking: nobody can. Memory of others, such as the locks of other
+ * languages, rarely looks like a lock of glibc with an owner: it is one that can have been a thread
+ * of the process, or of another one if the lock says that it is shared.
+ */
+static bool futex_is_ended(const struct wait_thread *thread, int owner, bool is_shared)
+{
+	if (owner <= 0 || !wait_is_own_namespace(thread) || futex_owner(thread, owner))
+		return false;
+	return is_shared ? !proc_state(owner) : owner >= wait_process(thread);
+}
+
+static void futex_held_by_ended(
+	const struct wait_thread *thread, struct attar_wait *wait, pid_t owner)
+{
+	wait->kind = ATTAR_WAIT_LOCK;
+	wait->pid = wait_process(thread);
+	wait->tid = owner;
+	wait->other_state = 'X';
+}
+
+static bool futex_is_mutex_of_ended(
+	const struct wait_thread *thread, const struct mutex *mutex, bool is_shared)
+{
+	return mutex->lock == LOCKED_WITH_WAITERS && mutex->users == 1 && !mutex->elision &&
+	       !mutex->list[0] && !mutex->list[1] &&
+	       (!mutex->count || (mutex->kind & KIND_BITS) == KIND_RECURSIVE) &&
+	       is_shared == !!(mutex->kind & KIND_SHARED) &&
+	       futex_is_ended(thread, mutex->owner, is_shared);
+}
+
+/*
+ * Whether the value can be the word of a robust mutex, which has the owner. Most others are
+ * conditions, one for each thread in some runtimes, whose memory need not be read.
+ */
+static bool futex_may_have_owner(const struct wait_thread *thread, uint32_t value, bool is_shared)
+{
+	const pid_t owner = (pid_t)(value & TID_MASK);
+
+	if (!owner || is_shared || !wait_is_own_namespace(thread))
+		return owner;
+	return owner >= wait_process(thread) || futex_owner(thread, owner);
+}
+
+/*
+ * A thread of the parent held the mutex when it created this process, which has a copy of the mutex
+ * and no copy of the thread.
+ */
+static bool futex_is_held_at_fork(
+	const struct wait_thread *thread, struct attar_wait *wait, const struct mutex *mutex)
+{
+	const pid_t pid = wait_process(thread), parent = proc_parent(pid);
+	char path[64], name[64], *comm _cleanup_free_ = NULL;
+
+	if (mutex->lock != LOCKED_WITH_WAITERS || mutex->owner <= 0 || parent <= 1 ||
+		!wait_is_own_namespace(thread))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)parent, mutex->owner);
+	if (access(path, F_OK) < 0)
+		return false;
+	snprintf(name, sizeof(name), "task/%d/comm", mutex->owner);
+	comm = wait_line(parent, name);
+	wait->kind = ATTAR_WAIT_LOCK;
+	wait->pid = pid;
+	wait->tid = mutex->owner;
+	wait->other_state = 'X';
+	wait_set_object(wait, "at the fork by %s (%d) of the parent process: nobody can unlock it",
+		comm ?: "thread", mutex->owner);
+	return true;
 }
 
 static bool futex_is_mutex(
@@ -136,7 +213,8 @@ static bool futex_is_mutex(
 	struct mutex mutex;
 	pid_t owner;
 
-	if (!wait_read(thread, wait->address, &mutex, sizeof(mutex)))
+	if ((value != LOCKED_WITH_WAITERS && !futex_may_have_owner(thread, value, is_shared)) ||
+		!wait_read(thread, wait->address, &mutex, sizeof(mutex)))
 		return false;
 	/* otherwise it is a robust mutex, whose word has the owner */
 	if (value != LOCKED_WITH_WAITERS && (value & TID_MASK) != (uint32_t)mutex.owner)
@@ -146,16 +224,19 @@ static bool futex_is_mutex(
 	if (mutex.kind < 0 || mutex.kind >= KINDS_MAX || !mutex.users)
 		return false;
 	owner = futex_shared_owner(thread, mutex.owner, is_shared);
-	if (!owner)
-		return false;
-	futex_held(wait, owner);
+	if (owner)
+		futex_held(thread, wait, owner);
+	else if (futex_is_mutex_of_ended(thread, &mutex, is_shared))
+		futex_held_by_ended(thread, wait, mutex.owner);
+	else
+		return !is_shared && futex_is_held_at_fork(thread, wait, &mutex);
 	return true;
 }
 
 /* A writer of which no thread has the number: the readers have none. */
 static bool futex_waits_for_readers(const struct rwlock *lock)
 {
-	enum { WRITER_LOCKED = 2, READER_SHIFT = 3, READERS_MAX = 1 << 20 };
+	enum { READERS_MAX = 1 << 20 };
 
 	return lock->readers & WRITER_LOCKED && lock->readers >> READER_SHIFT &&
 	       lock->readers >> READER_SHIFT < READERS_MAX && !lock->writer;
@@ -174,6 +255,7 @@ static bool futex_is_rwlock(
 	if (value != PHASE_USED && value != PHASE_OF_WRITER)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		bool is_ended;
 		pid_t owner;
 
 		if (wait->address < words[i] ||
@@ -183,10 +265,18 @@ static bool futex_is_rwlock(
 			lock.writers > WRITERS_MAX)
 			continue;
 		owner = futex_shared_owner(thread, lock.writer, is_shared);
-		if (!owner && !futex_waits_for_readers(&lock))
+		is_ended = !owner && (lock.readers & WRITER_HOLDS) == WRITER_HOLDS &&
+			   futex_is_ended(thread, lock.writer, is_shared);
+		if (!owner && !is_ended && !futex_waits_for_readers(&lock))
 			continue;
 		wait->address -= words[i];
-		futex_held(wait, owner);
+		if (is_ended)
+			futex_held_by_ended(thread, wait, lock.writer);
+		else
+			futex_held(thread, wait, owner);
+		if (!is_ended && !owner)
+			wait_set_object(wait, "by %u reader%s", lock.readers >> READER_SHIFT,
+				lock.readers >> READER_SHIFT == 1 ? "" : "s");
 		return true;
 	}
 	return false;
@@ -195,12 +285,15 @@ static bool futex_is_rwlock(
 /* glibc's pthread_join() waits until the kernel clears the TID of the thread. */
 static bool futex_is_join(const struct wait_thread *thread, struct attar_wait *wait)
 {
-	pid_t joined = futex_owner(thread, (int)(uint32_t)thread->args[2]);
+	pid_t joined;
 
-	if ((thread->args[1] & PRIVATE_FLAG) || !joined)
+	if (!futex_is_shared(thread))
+		return false;
+	joined = futex_owner(thread, (int)(uint32_t)thread->args[2]);
+	if (!joined)
 		return false;
 	wait->kind = ATTAR_WAIT_THREAD;
-	wait_set_other(wait, joined, joined);
+	wait_set_other(thread->waits, wait, joined, joined);
 	return true;
 }
 
@@ -209,14 +302,20 @@ static void futex_pi(const struct wait_thread *thread, struct attar_wait *wait, 
 	uint32_t word;
 
 	if (wait_read(thread, wait->address, &word, sizeof(word)))
-		futex_held(wait, futex_shared_owner(thread, (int)(word & TID_MASK), is_shared));
+		futex_held(thread, wait,
+			futex_shared_owner(thread, (int)(word & TID_MASK), is_shared));
 	else
-		futex_held(wait, 0);
+		futex_held(thread, wait, 0);
+}
+
+bool futex_is_shared(const struct wait_thread *thread)
+{
+	return !(thread->args[1] & PRIVATE_FLAG);
 }
 
 void wait_futex(const struct wait_thread *thread, struct attar_wait *wait)
 {
-	const bool is_shared = !(thread->args[1] & PRIVATE_FLAG);
+	const bool is_shared = futex_is_shared(thread);
 
 	wait->address = thread->args[0];
 	switch (thread->args[1] & COMMAND) {

@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "attar/private/wait.h"
 #include "base/check_arg.h"
 #include "base/proc.h"
 #include "wait/wait.h"
 
 enum {
-	PATH_BYTES = 64,
 	SINCE_CPUS_MAX = 1 << 13,
 	SINCE_STACK_BYTES = 256 << 10,
 	SINCE_TRIES = 3,
@@ -36,11 +36,10 @@ struct since_answer {
 };
 
 /* ns: when the thread was on a CPU last, on the clock of this CPU's run queue; 0: unknown. */
-static uint64_t since_read(const char *path)
+static uint64_t since_parse(struct buf *text)
 {
 	static const char name[] = "\nse.exec_start";
-	struct buf text _cleanup_(buf_done) = {0};
-	const char *at = proc_read_line(path, &text) == 0 ? strstr(buf_text(&text), name) : NULL;
+	const char *at = strstr(buf_text(text), name);
 	unsigned long long ms;
 	unsigned ns;
 
@@ -56,11 +55,14 @@ static int64_t since_measure(void)
 	int64_t behind = INT64_MIN;
 
 	for (int i = 0; i < SINCE_TRIES; i++) {
+		struct buf text _cleanup_(buf_done) = {0};
 		uint64_t read;
 		int64_t late;
 
 		sched_yield();
-		read = since_read("/proc/thread-self/sched");
+		if (proc_read_line("/proc/thread-self/sched", &text) < 0)
+			break;
+		read = since_parse(&text);
 		if (!read)
 			break;
 		late = (int64_t)(base_now() - read);
@@ -164,26 +166,9 @@ static int64_t since_behind(struct attar_waits *waits, int cpu)
 	return known->behind;
 }
 
-/* The CPU that a thread was on last; -1: unknown. */
-static int since_cpu(pid_t tid)
+uint64_t waits_get_since(struct attar_waits *waits, pid_t tid)
 {
-	enum { FIELDS_UP_TO_CPU = 37 };
 	struct buf text _cleanup_(buf_done) = {0};
-	char path[PATH_BYTES];
-	const char *field;
-	int cpu;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)tid, (int)tid);
-	field = proc_read_line(path, &text) == 0 ? strrchr(buf_text(&text), ')') : NULL;
-	for (int i = 0; field && i < FIELDS_UP_TO_CPU; i++)
-		field = strchr(field + 1, ' ');
-	cpu = field ? atoi(field + 1) : -1;
-	return cpu < SINCE_CPUS_MAX ? cpu : -1;
-}
-
-uint64_t attar_waits_since(struct attar_waits *waits, pid_t tid)
-{
-	char path[PATH_BYTES];
 	uint64_t read, since, now;
 	int64_t behind;
 	int cpu;
@@ -191,10 +176,9 @@ uint64_t attar_waits_since(struct attar_waits *waits, pid_t tid)
 	CHECK_ARG_OR(waits, "waits", 0);
 	if (waits->process != check_process)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/sched", (int)tid);
-	read = since_read(path);
-	cpu = read ? since_cpu(tid) : -1;
-	behind = cpu >= 0 ? since_behind(waits, cpu) : INT64_MIN;
+	read = wait_read_line(waits, tid, "sched", &text) == 0 ? since_parse(&text) : 0;
+	cpu = read ? wait_read_stat(waits, tid)->cpu : -1;
+	behind = cpu >= 0 && cpu < SINCE_CPUS_MAX ? since_behind(waits, cpu) : INT64_MIN;
 	now = base_now();
 	since = read + (uint64_t)behind;
 	/* it may have begun before the clock */

@@ -7,9 +7,12 @@
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 
 #include "base/file.h"
 #include "wait/wait.h"
@@ -20,8 +23,13 @@ enum {
 	ANSWER_BYTES = 1 << 15,
 	NETS_MAX = 64,
 	/* tcp_states.h */
+	ESTABLISHED = 1,
 	SYN_SENT = 2,
 	LISTEN = 10,
+	LISTENS = 0x10000, /* a flag of /proc/PID/net/unix */
+	/* proc_net_tcp.rst: the timer that runs */
+	TIMER_RETRANSMIT = 1,
+	TIMER_ZERO_WINDOW = 4,
 };
 
 /* ---- UNIX sockets ---- */
@@ -78,7 +86,7 @@ static int take_unix(struct attar_waits *waits, const char *answer, size_t rest)
 	return r;
 }
 
-/* Those of the network namespace of this process. */
+/* The sockets of the network namespace of this process. */
 static int read_unix(struct attar_waits *waits)
 {
 	char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -95,6 +103,80 @@ static int read_unix(struct attar_waits *waits)
 		r = n <= 0 ? 1 : take_unix(waits, answer, (size_t)n);
 	}
 	return r == -ENOMEM ? r : 0;
+}
+
+/* The address that the call names; "": none. "@name": of the abstract namespace. */
+static void read_unix_address(const struct wait_thread *thread, const struct attar_wait *wait,
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 1])
+{
+	const bool connects = wait->call == SYS_connect;
+	const uint64_t at = thread->args[connects ? 1 : 4], size = thread->args[connects ? 2 : 5];
+	struct sockaddr_un address = {0};
+
+	*name = '\0';
+	if ((!connects && wait->call != SYS_sendto) || !at ||
+		size <= offsetof(struct sockaddr_un, sun_path) || size > sizeof(address) ||
+		!wait_read(thread, at, &address, size) || address.sun_family != AF_UNIX)
+		return;
+	memcpy(name, address.sun_path, sizeof(address.sun_path));
+	name[sizeof(address.sun_path)] = '\0';
+	if (!*name)
+		*name = '@';
+}
+
+/*
+ * The socket with this name; 0: there is none. In the table: "Num: RefCount Protocol Flags Type St
+ * Inode Path".
+ */
+static uint64_t find_unix_address(pid_t tid, const char *name, bool listens)
+{
+	struct buf table _cleanup_(buf_done) = {0};
+	char path[PATH_BYTES], *save = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/unix", (int)tid);
+	if (file_read(path, TABLE_MAX, &table) < 0)
+		attar_error_clear();
+	for (char *line = table.len ? strtok_r(table.data, "\n", &save) : NULL; line;
+		line = strtok_r(NULL, "\n", &save)) {
+		uint64_t inode;
+		unsigned flags;
+		int at = 0;
+
+		if (sscanf(line, "%*s %*x %*x %x %*x %*x %" SCNu64 " %n", &flags, &inode, &at) ==
+				2 &&
+			at && !strcmp(line + at, name) && (!listens || flags & LISTENS))
+			return inode;
+	}
+	return 0;
+}
+
+/*
+ * Of a socket without a peer, the one with the address that the call names. Threads of a process
+ * often name the same; otherwise, the table is read for few of them, since it may be long.
+ */
+static int wait_unix_address(
+	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
+{
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 1],
+		key[sizeof(waits->unix_key)] = "";
+
+	read_unix_address(thread, wait, name);
+	if (!*name)
+		return 0;
+	wait->kind = ATTAR_WAIT_UNIX;
+	wait->connects = wait->call == SYS_connect;
+	wait_set_object(wait, "%s", name);
+	if (!waits->has_running)
+		return 0;
+	snprintf(key, sizeof(key), "%d %d %s", (int)wait_process(thread), wait->connects, name);
+	if (strcmp(key, waits->unix_key) != 0) {
+		if (waits->unix_reads == WAIT_UNIX_READS_MAX)
+			return 0;
+		waits->unix_reads++;
+		memcpy(waits->unix_key, key, sizeof(key));
+		waits->unix_inode = find_unix_address(thread->tid, name, wait->connects);
+	}
+	return waits->unix_inode ? wait_other_end(waits, thread, wait, waits->unix_inode) : 0;
 }
 
 /* ---- TCP ---- */
@@ -127,8 +209,9 @@ static int parse_sockets(struct wait_sockets *sockets, char *table, bool is_udp)
 		struct wait_socket socket = {.is_udp = is_udp};
 		char local[64], remote[64];
 
-		if (sscanf(line, " %*d: %63s %63s %x %*s %*s %*s %*s %*s %" SCNu64, local, remote,
-			    &socket.state, &socket.inode) != 4 ||
+		if (sscanf(line, " %*d: %63s %63s %x %*s %x:%*s %x %*s %*s %" SCNu64, local, remote,
+			    &socket.state, &socket.timer, &socket.retransmits,
+			    &socket.inode) != 6 ||
 			!parse_address(local, &socket.local) ||
 			!parse_address(remote, &socket.remote))
 			continue;
@@ -203,6 +286,24 @@ static void set_address(struct attar_wait *wait, const struct wait_address *addr
 	wait_set_object(wait, is_v4 ? "%s:%u" : "[%s]:%u", text, address->port);
 }
 
+/* " (zero window)", as ss(8) says; of a connection that is well, nothing. */
+static void add_state(struct attar_wait *wait, const struct wait_socket *socket, bool is_queued)
+{
+	char address[sizeof(wait->object)];
+
+	memcpy(address, wait->object, sizeof(address));
+	if (socket->is_udp)
+		return;
+	if (socket->timer == TIMER_ZERO_WINDOW)
+		wait_set_object(wait, "%s (zero window)", address);
+	else if (socket->timer == TIMER_RETRANSMIT && socket->retransmits)
+		wait_set_object(wait, "%s (%s, %u retransmission%s)", address,
+			wait->connects ? "SYN sent" : "retransmitting", socket->retransmits,
+			socket->retransmits == 1 ? "" : "s");
+	else if (is_queued)
+		wait_set_object(wait, "%s (not accepted yet)", address);
+}
+
 static const struct wait_socket *find_inode(const struct wait_sockets *sockets, uint64_t inode)
 {
 	vec_each (&sockets->list, socket)
@@ -224,15 +325,19 @@ static bool is_loopback(const struct wait_address *a)
  * listener of a loopback connection is its other end, as while it connects.
  */
 static const struct wait_socket *find_other(
-	const struct wait_sockets *sockets, const struct wait_socket *own)
+	const struct wait_sockets *sockets, const struct wait_socket *own, bool *ret_is_queued)
 {
 	const struct wait_socket *listener = NULL;
 
+	*ret_is_queued = false;
 	vec_each (&sockets->list, socket) {
-		if (socket->inode && socket->is_udp == own->is_udp &&
-			is_same(&socket->local, &own->remote) &&
-			is_same(&socket->remote, &own->local))
+		const bool is_other = socket->is_udp == own->is_udp &&
+				      is_same(&socket->local, &own->remote) &&
+				      is_same(&socket->remote, &own->local);
+
+		if (is_other && socket->inode)
 			return socket;
+		*ret_is_queued |= is_other && socket->state == ESTABLISHED;
 		if (socket->state == LISTEN && socket->local.port == own->remote.port &&
 			is_loopback(&own->remote))
 			listener = socket;
@@ -245,6 +350,7 @@ static int wait_tcp(struct attar_waits *waits, const struct wait_thread *thread,
 {
 	struct wait_sockets *sockets;
 	int r = find_sockets(waits, thread->tid, &sockets);
+	bool is_queued;
 	const struct wait_socket *own = sockets ? find_inode(sockets, inode) : NULL, *other;
 
 	if (r < 0 || !own)
@@ -258,7 +364,8 @@ static int wait_tcp(struct attar_waits *waits, const struct wait_thread *thread,
 	wait->kind = ATTAR_WAIT_NETWORK;
 	wait->connects = own->state == SYN_SENT;
 	set_address(wait, &own->remote);
-	other = find_other(sockets, own);
+	other = find_other(sockets, own, &is_queued);
+	add_state(wait, own, other && is_queued && other->state == LISTEN);
 	return other ? wait_other_end(waits, thread, wait, other->inode) : 0;
 }
 
@@ -276,6 +383,8 @@ int wait_socket(struct attar_waits *waits, const struct wait_thread *thread,
 		wait->kind = ATTAR_WAIT_UNIX;
 		r = wait_other_end(waits, thread, wait, *peer);
 	}
+	if (r == 0 && wait->kind == ATTAR_WAIT_UNKNOWN)
+		r = wait_unix_address(waits, thread, wait);
 	if (r == 0 && wait->kind == ATTAR_WAIT_UNKNOWN)
 		wait_set_object(wait, "socket:[%" PRIu64 "]", inode);
 	return r;

@@ -2,11 +2,12 @@
 /* What a thread waits for, in words. */
 #include <stdio.h>
 
+#include "attar/private/wait.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "wait/wait.h"
 
-bool attar_wait_is_idle(const struct attar_wait *wait)
+bool wait_is_idle(const struct attar_wait *wait)
 {
 	CHECK_ARG_OR(wait, "wait", false);
 	switch (wait->kind) {
@@ -32,9 +33,11 @@ static const char *text_of_state(char state)
 	case 't':
 		return "is stopped by a debugger";
 	case 'D':
-		return "waits for a device";
+		return "is in uninterruptible sleep";
 	case 'Z':
 		return "has exited";
+	case 'X':
+		return "has ended";
 	default:
 		return NULL;
 	}
@@ -47,10 +50,15 @@ static void text_add_other(struct buf *b, const struct attar_wait *wait, const c
 
 	if (!wait->pid)
 		return;
-	buf_printf(b, "%s%s (%d)", relation, wait->comm, (int)(wait->tid ?: wait->pid));
+	if (*wait->comm)
+		buf_printf(b, "%s%s (%d)", relation, wait->comm, (int)(wait->tid ?: wait->pid));
+	else
+		buf_printf(b, "%s%s %d", relation, wait->tid ? "thread" : "process",
+			(int)(wait->tid ?: wait->pid));
 	if (wait->others)
-		buf_printf(
-			b, " or %u other process%s", wait->others, wait->others == 1 ? "" : "es");
+		buf_printf(b, " %s %u other process%s", /* all of them have the open file */
+			wait->kind == ATTAR_WAIT_FILE_LOCK ? "and" : "or", wait->others,
+			wait->others == 1 ? "" : "es");
 	else if (state)
 		buf_printf(b, ", which %s", state);
 }
@@ -63,10 +71,14 @@ static void text_add_transfer(struct buf *b, const struct attar_wait *wait, cons
 	text_add_other(b, wait, wait->writes ? ", read by " : ", written by ");
 }
 
-static void text_add_network(struct buf *b, const struct attar_wait *wait)
+static void text_add_connection(struct buf *b, const struct attar_wait *wait, const char *what)
 {
+	if (!wait->connects && wait->fd < 0) { /* it is closed */
+		buf_str(b, wait->object);
+		return;
+	}
 	if (!wait->connects) {
-		text_add_transfer(b, wait, "the connection with");
+		text_add_transfer(b, wait, what);
 		return;
 	}
 	buf_printf(b, "the connection to %s", *wait->object ? wait->object : "another host");
@@ -88,26 +100,59 @@ static const char *const text_fixed[] = {
 	[ATTAR_WAIT_NONE] = "nothing: it runs",
 	[ATTAR_WAIT_DISK] = "a disk or file system",
 	[ATTAR_WAIT_TIME] = "a time to pass",
-	[ATTAR_WAIT_EVENTS] = "an event of several files",
 	[ATTAR_WAIT_TERMINAL] = "input of a terminal",
 	[ATTAR_WAIT_SIGNAL] = "a signal",
 	[ATTAR_WAIT_KERNEL] = "work of the kernel",
 };
+
+/* A semaphore of System V; or a futex, which other processes may have mapped, too. */
+static void text_add_condition(struct buf *b, const struct attar_wait *wait)
+{
+	const char *runs = *wait->object ? strstr(wait->object, ") and ") ? " run" : " runs" : "";
+
+	if (!wait->address) {
+		buf_str(b, wait->object);
+		text_add_other(b, wait, ", last changed by ");
+		return;
+	}
+	buf_printf(b, "another %s to signal the condition at 0x%llx",
+		wait->pid ? "process" : "thread", (unsigned long long)wait->address);
+	buf_printf(b, "%s%s%s", *wait->object ? ", while " : "", wait->object, runs);
+	text_add_other(b, wait, ", in memory that is shared with ");
+	if (!wait->pid && wait->other_state == 'X')
+		buf_str(b, ", but all threads of the process wait for each other");
+}
+
+static void text_add_pipe(struct buf *b, const struct attar_wait *wait)
+{
+	if (wait->connects) { /* open(2) of a FIFO */
+		buf_printf(b, "another process to open %s for %s",
+			*wait->object ? wait->object : "a FIFO",
+			wait->writes ? "reading" : "writing");
+	} else if (wait->fd >= 0 || !*wait->object) {
+		text_add_transfer(b, wait, *wait->object ? "" : "a pipe");
+	} else {
+		buf_printf(b, "%s in %s", wait->writes ? "room" : "data", wait->object);
+		text_add_other(b, wait, wait->writes ? ", last read by " : ", last written by ");
+	}
+}
 
 static void text_add(struct buf *b, const struct attar_wait *wait)
 {
 	switch (wait->kind) {
 	case ATTAR_WAIT_LOCK:
 		buf_printf(b, "the lock at 0x%llx", (unsigned long long)wait->address);
-		text_add_other(b, wait, ", held by ");
+		if (*wait->object) /* by readers, or at a fork */
+			buf_printf(b, ", held %s", wait->object);
+		else
+			text_add_other(b, wait, ", held by ");
 		break;
 	case ATTAR_WAIT_CONDITION:
-		buf_printf(b, "another thread to signal the condition at 0x%llx%s%s%s",
-			(unsigned long long)wait->address, *wait->object ? ", while " : "",
-			wait->object,
-			!*wait->object                   ? ""
-			: strstr(wait->object, ") and ") ? " run"
-							 : " runs");
+		text_add_condition(b, wait);
+		break;
+	case ATTAR_WAIT_EVENTS:
+		buf_printf(b, "an event of %s", *wait->object ? wait->object : "several files");
+		text_add_other(b, wait, ", signalled by ");
 		break;
 	case ATTAR_WAIT_THREAD:
 	case ATTAR_WAIT_CHILD:
@@ -115,27 +160,30 @@ static void text_add(struct buf *b, const struct attar_wait *wait)
 		text_add_other(b, wait, "the end of ");
 		break;
 	case ATTAR_WAIT_PIPE:
-		text_add_transfer(b, wait, *wait->object ? "" : "a pipe");
+		text_add_pipe(b, wait);
 		break;
 	case ATTAR_WAIT_UNIX:
-		text_add_transfer(b, wait, "a UNIX socket");
+		text_add_connection(b, wait, "a UNIX socket");
 		break;
 	case ATTAR_WAIT_NETWORK:
-		text_add_network(b, wait);
+		text_add_connection(b, wait, "the connection with");
 		break;
 	case ATTAR_WAIT_FILE_LOCK:
 		buf_printf(b, "the lock of %s%s", *wait->object ? "file " : "a file", wait->object);
 		text_add_other(b, wait, ", held by ");
 		break;
 	case ATTAR_WAIT_SERVER:
-		buf_printf(b, "the file system %s", wait->object);
+		buf_printf(b, "%s%s", *wait->object == '/' ? "the file system " : "",
+			*wait->object ? wait->object : "a file system");
 		text_add_other(b, wait, ", served by ");
 		break;
 	case ATTAR_WAIT_CLIENTS:
 		buf_str(b, *wait->object ? wait->object : "a client to connect");
 		break;
 	case ATTAR_WAIT_STOPPED:
-		buf_str(b, wait->pid ? "" : "SIGCONT: it is stopped");
+		buf_str(b, wait->pid       ? ""
+			   : *wait->object ? wait->object
+					   : "SIGCONT: it is stopped");
 		text_add_other(b, wait, "its debugger ");
 		break;
 	default:

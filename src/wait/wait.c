@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* What a thread waits for, by its state, its system call and the kernel function that waits. */
 #include <ctype.h>
+#include <sched.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/check_arg.h"
-#include "base/escape.h"
-#include "base/parse.h"
 #include "base/proc.h"
 #include "base/proc_memory.h"
 #include "wait/wait.h"
 
-enum { PATH_BYTES = 64, ARGS = 6, POLLED_MAX = 64, CHILDREN_MAX = 1 << 16 };
+enum {
+	PATH_BYTES = 64,
+	ARGS = 6,
+	POLLED_MAX = 64,
+	CHILDREN_MAX = 1 << 12,
+	SCAN_USER_NS = 100000000
+};
 
 /* ---- life ---- */
 
@@ -27,6 +31,10 @@ int attar_waits_new(unsigned flags, struct attar_waits **ret_waits)
 	if (!waits)
 		return base_oom();
 	waits->process = check_process;
+	waits->budget = (struct scan_budget){.user_ns = SCAN_USER_NS,
+		.what = "open files and mounts",
+		.effect = "who is at the other end of pipes, sockets and file systems may be "
+			  "unknown"};
 	proc_memory_hold();
 	waits->has_files = waits->has_unix = flags & ATTAR_WAITS_NO_FILES;
 	waits->has_running = !waits->has_files;
@@ -39,8 +47,10 @@ void attar_waits_free(struct attar_waits *waits)
 	if (!waits)
 		return;
 	vec_done(&waits->files);
+	proc_tasks_close(&waits->tasks);
 	proc_memory_release();
 	map_done(&waits->lock_holders);
+	vec_done(&waits->leases);
 	map_done(&waits->by_inode);
 	map_done(&waits->unix_peers);
 	vec_each (&waits->nets, net) {
@@ -48,6 +58,14 @@ void attar_waits_free(struct attar_waits *waits)
 		free(*net);
 	}
 	vec_done(&waits->nets);
+	vec_each (&waits->openers, it) {
+		vec_done(&(*it)->pids);
+		free(*it);
+	}
+	vec_done(&waits->openers);
+	vec_done(&waits->kept);
+	map_done(&waits->kept_by_tid);
+	map_done(&waits->stats);
 	vec_done(&waits->cpus);
 	vec_done(&waits->running);
 	free(waits);
@@ -55,73 +73,16 @@ void attar_waits_free(struct attar_waits *waits)
 
 /* ---- reading ---- */
 
-bool wait_read(const struct wait_thread *thread, uint64_t address, void *bytes, size_t n)
+/*
+ * "CALL ARG1 ... ARG6 SP IP", "-1 SP IP" outside of a system call, or "running". False: the thread
+ * was woken up meanwhile.
+ */
+static bool wait_read_call(struct wait_thread *thread, struct attar_wait *wait)
 {
-	return proc_memory_read(thread->tid, address, bytes, n) == (ssize_t)n;
-}
-
-/* One line of a file of a thread, owned by the caller; NULL: it cannot be read. */
-static char *wait_line(pid_t tid, const char *name)
-{
-	struct buf line = {0};
-	char path[PATH_BYTES];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
-	if (proc_read_line(path, &line) < 0)
-		attar_error_clear();
-	if (line.len && line.data[line.len - 1] == '\n')
-		line.data[--line.len] = '\0';
-	if (!line.len)
-		buf_done(&line);
-	return buf_take(&line);
-}
-
-void wait_set_object(struct attar_wait *wait, const char *fmt, ...)
-{
-	struct buf text _cleanup_(buf_done) = {0};
-	char raw[4096];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(raw, sizeof(raw), fmt, args);
-	va_end(args);
-	escape_text(&text, raw, strlen(raw));
-	snprintf(wait->object, sizeof(wait->object), "%s", buf_text(&text));
-}
-
-/* A directory of /proc has a link for each of its directories, and two for . and .. */
-static bool has_one_thread(pid_t pid)
-{
-	char path[PATH_BYTES];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	return stat(path, &st) == 0 && st.st_nlink == 3;
-}
-
-void wait_set_other(struct attar_wait *wait, pid_t pid, pid_t tid)
-{
-	struct buf text _cleanup_(buf_done) = {0};
-	char *comm _cleanup_free_ = wait_line(tid ?: pid, "comm");
-
-	if (!tid && has_one_thread(pid))
-		tid = pid;
-
-	wait->pid = pid;
-	wait->tid = tid;
-	wait->other_state = tid ? proc_thread_state(tid) : proc_state(pid);
-	if (comm)
-		escape_text(&text, comm, strlen(comm));
-	snprintf(wait->comm, sizeof(wait->comm), "%s", buf_text(&text));
-}
-
-/* "CALL ARG1 ... ARG6 SP IP", "-1 SP IP" outside of a system call, or "running". */
-static void wait_read_call(struct wait_thread *thread, struct attar_wait *wait)
-{
-	char *line _cleanup_free_ = wait_line(thread->tid, "syscall"), *rest;
+	char *line _cleanup_free_ = wait_own_line(thread, "syscall"), *rest;
 
 	if (!line || !(isdigit((unsigned char)*line) || *line == '-'))
-		return;
+		return !line || strcmp(line, "running") != 0;
 	wait->call = strtol(line, &rest, 10);
 	for (int i = 0; wait->call >= 0 && i < ARGS; i++)
 		thread->args[i] = strtoull(rest, &rest, 16);
@@ -130,6 +91,7 @@ static void wait_read_call(struct wait_thread *thread, struct attar_wait *wait)
 	/* 32-bit programs have other numbers of calls */
 	if (wait->ip && wait->ip <= UINT32_MAX && wait->sp <= UINT32_MAX)
 		wait->call = -1;
+	return true;
 }
 
 /* ---- children ---- */
@@ -155,7 +117,7 @@ static int wait_add_children(void *ctx, int tid)
 		if (pid <= 0)
 			break;
 		if (proc_state((pid_t)pid) == 'Z' ||
-			(children->inside && wait_number_inside((pid_t)pid) != children->inside))
+			(children->inside && proc_number_inside((pid_t)pid) != children->inside))
 			continue;
 		if (wait->pid)
 			wait->others++;
@@ -170,12 +132,28 @@ static void wait_child(const struct wait_thread *thread, struct attar_wait *wait
 	struct children children = {.wait = wait, .inside = pid > 0 ? (int)pid : 0};
 
 	wait->kind = ATTAR_WAIT_CHILD;
-	if (pid > 0 && wait_is_own_namespace(thread->tid))
+	if (pid > 0 && wait_is_own_namespace(thread))
 		wait->pid = (pid_t)pid;
 	else if (proc_each_thread(thread->tid, wait_add_children, &children) < 0)
 		attar_error_clear();
 	if (wait->pid)
-		wait_set_other(wait, wait->pid, 0);
+		wait_set_other(thread->waits, wait, wait->pid, 0);
+}
+
+/* Until the child executes a program, or exits. Otherwise, the call waits for the kernel. */
+static bool is_vfork(const struct wait_thread *thread, long call)
+{
+	uint64_t flags = call == SYS_clone ? thread->args[0] : 0;
+
+#ifdef SYS_vfork
+	if (call == SYS_vfork)
+		return true;
+#endif
+#ifdef SYS_clone3
+	if (call == SYS_clone3 && !wait_read(thread, thread->args[0], &flags, sizeof(flags)))
+		return false;
+#endif
+	return flags & CLONE_VFORK;
 }
 
 /* ---- several files ---- */
@@ -187,37 +165,107 @@ struct polled {
 
 enum { POLL_FOR_DATA = 1, POLL_FOR_ROOM = 4 };
 
-/* Of a call for one file only, wait->fd is the file that the thread waits for. */
-static int wait_for_polled(struct attar_waits *waits, const struct wait_thread *thread,
-	struct attar_wait *wait, int count)
+enum { AWAITED_MAX = 8 };
+
+/* The files for which a call waits. */
+struct awaited {
+	int count; /* may be more than there is room for */
+	struct {
+		int fd;
+		bool writes;
+	} files[AWAITED_MAX];
+};
+
+static void awaited_add(struct awaited *awaited, int fd, bool writes)
 {
-	if (count == 1)
-		return wait_file(waits, thread, wait);
-	if (!count)
-		wait->kind = ATTAR_WAIT_TIME;
-	wait->fd = -1;
-	wait->writes = false;
+	if (awaited->count < AWAITED_MAX) {
+		awaited->files[awaited->count].fd = fd;
+		awaited->files[awaited->count].writes = writes;
+	}
+	awaited->count++;
+}
+
+/* By which only threads of the process itself, or its signal handlers, wake the thread. */
+static bool is_own_wakeup(const struct wait_thread *thread, const struct attar_wait *wait)
+{
+	if (wait->pid)
+		return wait->pid == wait_process(thread) && !wait->others;
+	return wait->kind == ATTAR_WAIT_TIME || /* its own pipe, in a call with a time limit */
+	       (wait->kind == ATTAR_WAIT_EVENTS && !strcmp(wait->object, "an eventfd"));
+}
+
+/*
+ * Several pipes and sockets may have the same process at their other ends; others are only there to
+ * wake the thread up.
+ */
+static int wait_for_several(struct attar_waits *waits, const struct wait_thread *thread,
+	struct attar_wait *wait, const struct awaited *awaited)
+{
+	struct attar_wait last = {0};
+	int n = 0;
+
+	for (int i = 0; i < awaited->count; i++) {
+		struct attar_wait one = *wait;
+		int r;
+
+		one.kind = ATTAR_WAIT_UNKNOWN;
+		one.fd = awaited->files[i].fd;
+		one.writes = awaited->files[i].writes;
+		r = wait_file(waits, thread, &one);
+		if (r < 0)
+			return r;
+		if (is_own_wakeup(thread, &one))
+			continue;
+		if (n && (!one.pid || one.pid != last.pid || one.others || last.others))
+			return 0;
+		last = one;
+		n++;
+	}
+	if (n == 1 && last.kind != ATTAR_WAIT_UNKNOWN) {
+		*wait = last;
+		return 0;
+	}
+	if (n < 2)
+		return 0;
+	wait->pid = last.pid;
+	wait->tid = last.tid;
+	wait->other_state = last.other_state;
+	memcpy(wait->comm, last.comm, sizeof(wait->comm));
 	return 0;
+}
+
+/* Of a call for one file only, wait->fd is the file that the thread waits for. */
+static int wait_for_awaited(struct attar_waits *waits, const struct wait_thread *thread,
+	struct attar_wait *wait, const struct awaited *awaited)
+{
+	if (awaited->count == 1) {
+		wait->fd = awaited->files[0].fd;
+		wait->writes = awaited->files[0].writes;
+		return wait_file(waits, thread, wait);
+	}
+	if (!awaited->count)
+		wait->kind = ATTAR_WAIT_TIME;
+	return awaited->count && awaited->count <= AWAITED_MAX
+		       ? wait_for_several(waits, thread, wait, awaited)
+		       : 0;
 }
 
 static int wait_poll(struct attar_waits *waits, const struct wait_thread *thread,
 	struct attar_wait *wait, uint64_t address, uint64_t n)
 {
 	struct polled files[POLLED_MAX];
-	int count = 0;
+	struct awaited awaited = {0};
 
 	n &= UINT32_MAX;
 	wait->kind = n ? ATTAR_WAIT_EVENTS : ATTAR_WAIT_TIME;
 	if (!n || n > POLLED_MAX || !wait_read(thread, address, files, n * sizeof(*files)))
 		return 0;
-	for (size_t i = 0; i < n; i++) {
-		if (files[i].fd < 0)
-			continue;
-		count++;
-		wait->fd = files[i].fd;
-		wait->writes = (files[i].events & (POLL_FOR_DATA | POLL_FOR_ROOM)) == POLL_FOR_ROOM;
-	}
-	return wait_for_polled(waits, thread, wait, count);
+	for (size_t i = 0; i < n; i++)
+		if (files[i].fd >= 0)
+			awaited_add(&awaited, files[i].fd,
+				(files[i].events & (POLL_FOR_DATA | POLL_FOR_ROOM)) ==
+					POLL_FOR_ROOM);
+	return wait_for_awaited(waits, thread, wait, &awaited);
 }
 
 enum { SETS = 3, SET_BITS = 1024 };
@@ -227,7 +275,8 @@ static int wait_select(
 	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
 {
 	uint8_t bits[SETS][SET_BITS / 8] = {0};
-	int n = (int)thread->args[0], count = 0;
+	struct awaited awaited = {0};
+	int n = (int)thread->args[0];
 
 	wait->kind = n > 0 ? ATTAR_WAIT_EVENTS : ATTAR_WAIT_TIME;
 	if (n <= 0 || n > SET_BITS)
@@ -241,11 +290,9 @@ static int wait_select(
 
 		if (!((bits[0][fd / 8] | bits[1][fd / 8] | bits[2][fd / 8]) & bit))
 			continue;
-		count++;
-		wait->fd = fd;
-		wait->writes = !(bits[0][fd / 8] & bit) && bits[1][fd / 8] & bit;
+		awaited_add(&awaited, fd, !(bits[0][fd / 8] & bit) && bits[1][fd / 8] & bit);
 	}
-	return wait_for_polled(waits, thread, wait, count);
+	return wait_for_awaited(waits, thread, wait, &awaited);
 }
 
 /* ---- system calls ---- */
@@ -259,7 +306,7 @@ enum call_kind {
 	CALL_ACCEPTS,
 	CALL_POLLS,
 	CALL_SELECTS,
-	CALL_EVENTS,
+	CALL_AIO,
 	CALL_FUTEX,
 	CALL_SLEEPS,
 	CALL_CHILD,
@@ -268,6 +315,10 @@ enum call_kind {
 	CALL_LOCKS_FILE,
 	CALL_SYNCS,
 	CALL_SIGNAL,
+	CALL_EPOLL,
+	CALL_IO_URING,
+	CALL_SEMAPHORE,
+	CALL_MESSAGE,
 };
 
 static const struct {
@@ -296,21 +347,29 @@ static const struct {
 #ifdef SYS_poll
 	{SYS_poll, CALL_POLLS},
 	{SYS_select, CALL_SELECTS},
-	{SYS_epoll_wait, CALL_EVENTS},
+	{SYS_epoll_wait, CALL_EPOLL},
 	{SYS_pause, CALL_SIGNAL},
 	{SYS_fork, CALL_FORKS},
 	{SYS_vfork, CALL_FORKS},
 #endif
 	{SYS_ppoll, CALL_POLLS},
 	{SYS_pselect6, CALL_SELECTS},
-	{SYS_epoll_pwait, CALL_EVENTS},
+	{SYS_epoll_pwait, CALL_EPOLL},
 #ifdef SYS_epoll_pwait2
-	{SYS_epoll_pwait2, CALL_EVENTS},
+	{SYS_epoll_pwait2, CALL_EPOLL},
 #endif
-	{SYS_io_getevents, CALL_EVENTS},
+	{SYS_io_getevents, CALL_AIO},
 #ifdef SYS_io_uring_enter
-	{SYS_io_uring_enter, CALL_EVENTS},
+	{SYS_io_uring_enter, CALL_IO_URING},
 #endif
+	{SYS_mq_timedsend, CALL_WRITES},
+	{SYS_mq_timedreceive, CALL_READS},
+#ifdef SYS_semop
+	{SYS_semop, CALL_SEMAPHORE},
+#endif
+	{SYS_semtimedop, CALL_SEMAPHORE},
+	{SYS_msgsnd, CALL_MESSAGE},
+	{SYS_msgrcv, CALL_MESSAGE},
 	{SYS_futex, CALL_FUTEX},
 	{SYS_nanosleep, CALL_SLEEPS},
 	{SYS_clock_nanosleep, CALL_SLEEPS},
@@ -339,6 +398,20 @@ static int wait_copy(
 	wait->writes = thread->function && strstr(thread->function, "wait_for_space");
 	wait->fd = (int)thread->args[wait->writes ? 2 : 0];
 	return wait_file(waits, thread, wait);
+}
+
+/* A condition is signalled by a thread of the process, or of one that has the memory, too. */
+static int wait_for_futex(
+	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
+{
+	int r = 0;
+
+	wait_futex(thread, wait);
+	if (wait->kind == ATTAR_WAIT_CONDITION && futex_is_shared(thread))
+		r = wait_mapped_by(waits, thread, wait);
+	if (r == 0 && wait->kind == ATTAR_WAIT_CONDITION && !wait->pid)
+		r = wait_running(waits, thread, wait);
+	return r;
 }
 
 static int wait_call(struct attar_waits *waits, const struct wait_thread *thread,
@@ -374,9 +447,18 @@ static int wait_call(struct attar_waits *waits, const struct wait_thread *thread
 		return wait_poll(waits, thread, wait, args[0], args[1]);
 	case CALL_SELECTS:
 		return wait_select(waits, thread, wait);
+	case CALL_EPOLL:
+		return wait_epoll(waits, thread, wait);
+	case CALL_IO_URING:
+		return wait_io_uring(waits, thread, wait);
+	case CALL_SEMAPHORE:
+		wait_semaphore(thread, wait);
+		return 0;
+	case CALL_MESSAGE:
+		wait_message(thread, wait);
+		return 0;
 	case CALL_FUTEX:
-		wait_futex(thread, wait);
-		return wait->kind == ATTAR_WAIT_CONDITION ? wait_running(waits, thread, wait) : 0;
+		return wait_for_futex(waits, thread, wait);
 	case CALL_SLEEPS:
 		wait->kind = ATTAR_WAIT_TIME;
 		return 0;
@@ -386,14 +468,18 @@ static int wait_call(struct attar_waits *waits, const struct wait_thread *thread
 	case CALL_CHILD_BY_ID:
 		wait_child(thread, wait, args[0] == P_PID ? (int)args[1] : 0);
 		return 0;
-	case CALL_FORKS: /* vfork(2): until the child executes a program, or exits */
-		wait_child(thread, wait, 0);
+	case CALL_FORKS:
+		if (is_vfork(thread, wait->call))
+			wait_child(thread, wait, 0);
 		return 0;
 	case CALL_SIGNAL:
 		wait->kind = ATTAR_WAIT_SIGNAL;
 		return 0;
-	default:
+	case CALL_AIO:
 		wait->kind = ATTAR_WAIT_EVENTS;
+		wait_set_object(wait, "asynchronous I/O");
+		return 0;
+	default:
 		return 0;
 	}
 }
@@ -443,7 +529,7 @@ static void wait_stopped(const struct wait_thread *thread, struct attar_wait *wa
 		return;
 	tracer = strstr(buf_text(&text), "\nTracerPid:\t");
 	if (tracer && atoi(tracer + strlen("\nTracerPid:\t")) > 0)
-		wait_set_other(wait, atoi(tracer + strlen("\nTracerPid:\t")), 0);
+		wait_set_other(thread->waits, wait, atoi(tracer + strlen("\nTracerPid:\t")), 0);
 }
 
 /* How the system call waits; -1: unknown. */
@@ -462,7 +548,11 @@ static bool is_of_no_file(int kind)
 	case CALL_ACCEPTS:
 	case CALL_POLLS:
 	case CALL_SELECTS:
-	case CALL_EVENTS:
+	case CALL_AIO:
+	case CALL_EPOLL:
+	case CALL_IO_URING:
+	case CALL_SEMAPHORE:
+	case CALL_MESSAGE:
 	case CALL_FUTEX:
 	case CALL_SLEEPS:
 	case CALL_CHILD:
@@ -476,9 +566,12 @@ static bool is_of_no_file(int kind)
 
 static void read_function(struct wait_thread *thread)
 {
-	thread->function = wait_line(thread->tid, "wchan");
-	if (thread->function && !strcmp(thread->function, "0"))
+	thread->function = wait_own_line(thread, "wchan");
+	if (!thread->function)
+		return;
+	if (!strcmp(thread->function, "0"))
 		*thread->function = '\0';
+	thread->function[strcspn(thread->function, ".")] = '\0'; /* the compiler adds ".isra.0" */
 }
 
 /*
@@ -500,11 +593,16 @@ static int wait_asleep(
 {
 	int kind, r = 0;
 
-	wait_read_call(thread, wait);
+	if (!wait_read_call(thread, wait)) {
+		wait->kind = ATTAR_WAIT_NONE;
+		return 0;
+	}
 	kind = kind_of_call(wait->call);
-	if (!is_of_no_file(kind)) {
+	if (!is_of_no_file(kind) || wait->state == 'D') {
 		read_function(thread);
 		r = wait_server(waits, thread, wait);
+		if (r == 0 && wait->kind == ATTAR_WAIT_UNKNOWN)
+			r = wait_special(waits, thread, wait);
 	}
 	if (wait->call == SYS_restart_syscall)
 		kind = kind_of_restarted(thread);
@@ -517,17 +615,14 @@ static int wait_asleep(
 	return r;
 }
 
-int attar_waits_for(struct attar_waits *waits, pid_t tid, struct attar_wait *ret_wait)
+static int read_wait(struct attar_waits *waits, pid_t tid, struct attar_wait *ret_wait)
 {
 	struct attar_wait wait = {.size = sizeof(wait), .call = -1, .fd = -1};
-	struct wait_thread thread = {.tid = tid};
+	struct wait_thread thread = {.waits = waits, .tid = tid};
 	int r = 0;
 
-	CHECK_OWN(waits, "waits");
-	CHECK_ARG(ret_wait, "ret_wait");
-	if (ret_wait->size != sizeof(wait))
-		return attar_fail(-EINVAL, "attar_waits_for(): ret_wait.size is not set");
-	wait.state = tid > 0 ? proc_thread_state(tid) : 0;
+	waits->last_stat.tid = waits->last_process.tid = 0; /* it may have changed since */
+	wait.state = tid > 0 ? wait_read_stat(waits, tid)->state : 0;
 	if (!wait.state || strchr("ZXx", wait.state))
 		return attar_fail(-ESRCH, "there is no thread %d, or it has exited", (int)tid);
 	wait.kind = wait.state == 'R' ? ATTAR_WAIT_NONE : ATTAR_WAIT_UNKNOWN;
@@ -541,6 +636,78 @@ int attar_waits_for(struct attar_waits *waits, pid_t tid, struct attar_wait *ret
 	return r;
 }
 
+/* ---- circles ---- */
+
+/* How often the threads were on a CPU; the first one, and those that the others wait for. */
+static bool read_turns(pid_t tid, const struct attar_wait *chain, size_t n, uint64_t *ret_turns)
+{
+	struct proc_sched sched;
+
+	*ret_turns = 0;
+	for (size_t i = 0; i < n; i++) {
+		const pid_t each = i ? chain[i - 1].tid : tid;
+
+		if (!proc_read_sched(each, each, &sched))
+			return false;
+		*ret_turns += sched.turns;
+	}
+	return true;
+}
+
+/*
+ * Locks change hands between the moments at which the threads of a circle and the locks are read.
+ * If none of the threads runs while all of them are read again, and they still wait for each other,
+ * they are in a deadlock.
+ */
+static bool is_deadlock(pid_t tid, const struct attar_wait *chain, size_t n)
+{
+	struct attar_waits *waits;
+	struct attar_wait again;
+	uint64_t before, after;
+	bool is_same = true;
+
+	if (!read_turns(tid, chain, n, &before))
+		return true; /* the kernel does not count them */
+	if (attar_waits_new(ATTAR_WAITS_NO_FILES, &waits) < 0)
+		return false;
+	for (size_t i = 0; is_same && i < n; i++)
+		is_same = read_wait(waits, i ? chain[i - 1].tid : tid, &again) == 0 &&
+			  again.kind == ATTAR_WAIT_LOCK && again.tid == chain[i].tid &&
+			  again.address == chain[i].address;
+	attar_waits_free(waits);
+	return is_same && read_turns(tid, chain, n, &after) && after == before;
+}
+
+/* Of a circle of locks that is none, the last holder is unknown. */
+static void check_circle(pid_t tid, struct attar_wait *chain, size_t n)
+{
+	struct attar_wait *last = &chain[n - 1];
+
+	for (size_t i = 0; i < n; i++)
+		if (chain[i].kind != ATTAR_WAIT_LOCK)
+			return;
+	if (last->tid != tid || is_deadlock(tid, chain, n))
+		return;
+	attar_error_clear();
+	last->pid = last->tid = 0;
+	last->other_state = 0;
+	memset(last->comm, 0, sizeof(last->comm));
+}
+
+int attar_waits_for(struct attar_waits *waits, pid_t tid, struct attar_wait *ret_wait)
+{
+	int r;
+
+	CHECK_OWN(waits, "waits");
+	CHECK_ARG(ret_wait, "ret_wait");
+	if (ret_wait->size != sizeof(*ret_wait))
+		return attar_fail(-EINVAL, "attar_waits_for(): ret_wait.size is not set");
+	r = read_wait(waits, tid, ret_wait);
+	if (r == 0)
+		check_circle(tid, ret_wait, 1);
+	return r;
+}
+
 /* Whether one of the chain waits for the thread already. */
 static bool is_in_chain(const struct attar_wait *chain, size_t n, pid_t tid)
 {
@@ -548,6 +715,41 @@ static bool is_in_chain(const struct attar_wait *chain, size_t n, pid_t tid)
 		if ((chain[i].tid ?: chain[i].pid) == tid)
 			return true;
 	return false;
+}
+
+/* The wait of one that others wait for, which is read once. As attar_waits_for(). */
+static int read_kept(struct attar_waits *waits, pid_t tid, struct attar_wait *ret_wait)
+{
+	const uint64_t *index = map_get(&waits->kept_by_tid, (uint64_t)tid);
+	int r;
+
+	if (index) {
+		*ret_wait = waits->kept.at[*index];
+		return 0;
+	}
+	ret_wait->size = sizeof(*ret_wait);
+	r = attar_waits_for(waits, tid, ret_wait);
+	if (r < 0 || waits->kept.n == WAIT_KEPT_MAX)
+		return r;
+	if (map_put(&waits->kept_by_tid, (uint64_t)tid, waits->kept.n) < 0 ||
+		vec_push(&waits->kept, *ret_wait) < 0)
+		return base_oom();
+	return 0;
+}
+
+/*
+ * Whose wait comes next in the chain; 0: nobody's. Of several threads of the own process, the main
+ * thread is not the one that is waited for.
+ */
+static pid_t next_of(struct attar_waits *waits, pid_t tid, const struct attar_wait *wait)
+{
+	const struct wait_thread thread = {.waits = waits, .tid = tid};
+
+	if (wait->others || wait->other_state == 'X')
+		return 0;
+	if (!wait->tid && wait->pid && wait->pid == wait_process(&thread))
+		return 0;
+	return wait->tid ?: wait->pid;
 }
 
 int attar_waits_chain(struct attar_waits *waits, pid_t tid, struct attar_wait *chain, size_t max)
@@ -560,14 +762,16 @@ int attar_waits_chain(struct attar_waits *waits, pid_t tid, struct attar_wait *c
 		return attar_fail(-EINVAL, "attar_waits_chain(): max is 0");
 	for (pid_t next = tid; next && n < max; n++) {
 		chain[n].size = sizeof(*chain);
-		r = attar_waits_for(waits, next, &chain[n]);
+		r = n ? read_kept(waits, next, &chain[n]) : attar_waits_for(waits, next, &chain[n]);
 		if (r == -ESRCH && n) { /* it has exited */
 			attar_error_clear();
 			break;
 		}
 		if (r < 0)
 			return r;
-		next = chain[n].others ? 0 : chain[n].tid ?: chain[n].pid;
+		next = next_of(waits, tid, &chain[n]);
+		if (next == tid && n)
+			check_circle(tid, chain, n + 1);
 		if (next == tid || is_in_chain(chain, n, next))
 			next = 0;
 	}

@@ -107,7 +107,7 @@ void agent_child_succeed(struct agent_child *c, struct agent_child *former)
 	memcpy(c->steps, former->steps, sizeof(c->steps));
 }
 
-/* CPU time of the former process: only that of its successor is compared with the limits. */
+/* CPU time of the former process: only its successor is compared with the limits. */
 void agent_child_add_rest(struct agent_child *c, const struct agent_child *former)
 {
 	uint64_t rest = former->cpu_ns - former->passed_ns;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/parse.h"
 #include "base/place.h"
 #include "base/suggest.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directory in which the profilers of an agent write their metrics: that of systemd
+ * The directory in which the profilers of an agent write their metrics: the directory of systemd
  * (RUNTIME_DIRECTORY), or a temporary one. A process locks its temporary directory, so that the
  * next agent of this user knows which were left over by agents that were killed, and removes them.
  */

@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "cli/agent/agent.h"
-#include "cli/cli.h"
 
 enum { TEXT_MAX = 16 << 20 };
 

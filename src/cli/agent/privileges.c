@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent gives up all rights but those of its profilers. They are processes that execute attar,
- * so what they need is in the ambient set (Linux 4.3), and everything else is removed from the
- * bounding set. See capabilities(7).
+ * The agent gives up all rights but the rights of its profilers. They are processes that execute
+ * attar, so what they need is in the ambient set (Linux 4.3), and everything else is removed from
+ * the bounding set. See capabilities(7).
  */
 #include <grp.h>
 #include <pwd.h>
@@ -79,8 +79,8 @@ static int parse_rights(const char *list, uint64_t *set)
 
 /*
  * Looks up a user in /etc/passwd only: the name services that getpwnam(3) uses are shared
- * libraries, which a static program does not have. A number is a uid; its gid is that of the entry
- * with this uid.
+ * libraries, which a static program does not have. A number is a uid; its gid is the gid of the
+ * entry with this uid.
  */
 static int find_user(const char *name, uid_t *ret_uid, gid_t *ret_gid)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* attar diff: compares two results of a profiler. */
-#include "attar/diff.h"
+#include "attar/private/diff.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attar/private/report.h"
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/file.h"
@@ -184,7 +185,7 @@ static int take_report(void *ctx, struct attar_report *report)
 
 static int read_result(struct side *side, const char *path)
 {
-	int r = attar_report_read_database(path, take_report, side);
+	int r = report_read_database(path, take_report, side);
 
 	if (r == 0)
 		r = read_text(side, path);
@@ -286,7 +287,7 @@ static int write_folded(const struct comparison *c)
 	int r = open_result(&result, c->folded, false);
 
 	if (r == 0)
-		r = close_result(&result, attar_diff_folded(&before, &after, result.file));
+		r = close_result(&result, diff_folded_reports(&before, &after, result.file));
 	return r < 0 && r != -ENOMEM ? cannot_write(c->folded, r) : r;
 }
 
@@ -319,7 +320,7 @@ static void add_remarks(const struct comparison *c, const struct attar_diff_resu
 		uint64_t ns = 0, interval;
 
 		vec_each (&c->sides[side].reports, it) {
-			attar_report_get_span(*it, NULL, &interval);
+			attar_report_get_interval(*it, NULL, &interval);
 			ns += interval;
 		}
 		attar_report_remark(report, "%s: %zu report%s, %.3f s, %s",
@@ -345,7 +346,7 @@ static int diff_compare(struct comparison *c, struct attar_diff_result *result)
 	if (r == 0) {
 		const struct attar_diff_side before = reports_of(c, 0), after = reports_of(c, 1);
 
-		r = attar_diff(&before, &after, &c->opts, report, result);
+		r = diff_reports(&before, &after, &c->opts, report, result);
 	}
 	if (r == 0) {
 		add_remarks(c, result, report);

@@ -2,7 +2,8 @@
 /* attar doctor: checks system support and suggests fixes. */
 #include <sys/utsname.h>
 
-#include "attar/doctor.h"
+#include "attar/builtin.h"
+#include "attar/private/doctor.h"
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/suggest.h"
@@ -152,7 +153,7 @@ static int fill_profiler(struct doctor *d)
 	int r;
 
 	d->table = add_table(d->report, d->json, true, "rights");
-	r = attar_check_rights(d->needs, add_right, d);
+	r = doctor_check_rights(d->needs, add_right, d);
 	if (r == 0 && d->rights.len)
 		attar_report_remark(d->report,
 			"with these rights only, as root: setpriv --reuid=USER --regid=GROUP "
@@ -169,7 +170,7 @@ static int doctor_fill(struct doctor *d)
 
 	if (r == 0) {
 		d->table = add_table(d->report, d->json, d->json, "system");
-		r = attar_check_system(add_check, d);
+		r = doctor_check_system(add_check, d);
 	}
 	if (r == 0 && d->profiler)
 		r = fill_profiler(d);
@@ -226,7 +227,7 @@ static int doctor_run(void *state, const struct command_words *words)
 	struct doctor *d = state;
 	const char *name = words->operands[0];
 
-	d->profiler = name ? attar_profiler_find(name) : NULL;
+	d->profiler = name ? profiler_find(name) : NULL;
 	return name && !d->profiler ? refuse_name(name) : examine(d);
 }
 

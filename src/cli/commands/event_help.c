@@ -2,6 +2,7 @@
 /* Describes an event and its fields: attar trace -e EVENT help, attar list EVENT. */
 #include <stdio.h>
 
+#include "attar/private/event.h"
 #include "base/escape.h"
 #include "cli/cli.h"
 
@@ -29,12 +30,22 @@ static const struct attar_field *filter_field(const struct attar_format *format)
 	return NULL;
 }
 
-/* An example command line; the event is quoted if the shell would split or expand it. */
+/* An example command line. The event, which programs can have named, is one word for a shell. */
 static void command(struct buf *b, const char *profiler, const char *event, const char *rest)
 {
-	const char *quote = strpbrk(event, "\"$ {}()<>&|;*?#\\`") ? "'" : "";
+	buf_printf(b, "  attar %s -e ", profiler);
+	escape_shell(b, event);
+	buf_printf(b, "%s\n", rest);
+}
 
-	buf_printf(b, "  attar %s -e %s%s%s%s\n", profiler, quote, event, quote, rest);
+/* The same with a filter. */
+static void filter_command(struct buf *b, const char *event, const char *field)
+{
+	struct buf filtered _cleanup_(buf_done) = {0};
+
+	buf_printf(&filtered, "%s/%s>0/", event, field);
+	b->failed |= buf_failed(&filtered);
+	command(b, "trace", buf_text(&filtered), "");
 }
 
 /* The name that -e takes, to be freed: without attributes, also if the event has an alias. */
@@ -78,7 +89,7 @@ static int tracepoint(struct buf *b, const struct attar_event_spec *spec)
 	}
 	/* The kernel does not support filters for events of the probe PMUs. */
 	if (filter && spec->kind == ATTAR_EVENT_TRACEPOINT)
-		buf_printf(b, "  attar trace -e '%s/%s>0/'\n", name, filter->name);
+		filter_command(b, name, filter->name);
 	command(b, "stat", name, " -i 1s");
 	command(b, "profile", name, " -g\n");
 	return 0;
@@ -90,8 +101,8 @@ static int counter(struct buf *b, const struct attar_event_spec *spec)
 
 	if (!name)
 		return base_oom();
-	buf_printf(b, "%s (%s event, type %u, config 0x%llx)\n", name,
-		attar_event_kind_name(spec->kind), spec->type, (unsigned long long)spec->config);
+	buf_printf(b, "%s (%s event, type %u, config 0x%llx)\n", name, event_kind_name(spec->kind),
+		spec->type, (unsigned long long)spec->config);
 	if (*spec->unit)
 		buf_printf(b, "  unit: %s\n", spec->unit);
 	buf_char(b, '\n');
@@ -132,7 +143,7 @@ static void attributes(struct buf *b)
 	buf_str(b, "attributes that may follow, as in sched:sched_switch/FILTER/stack/alias=x/ "
 		   "(docs/events.md):\n ");
 	line = b->len;
-	for (size_t i = 0; (name = attar_event_attribute(i, &value)); i++) {
+	for (size_t i = 0; (name = event_attribute(i, &value)); i++) {
 		if (b->len - line > 75) {
 			buf_str(b, "\n ");
 			line = b->len;

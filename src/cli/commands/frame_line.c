@@ -52,7 +52,7 @@ void frame_line_text(struct buf *b, const struct frame_line *line, bool mangled)
 	if (!name && line->is_file && !line->inlined)
 		name = file_name(line->module);
 	add_text(b, name ?: "[unknown]");
-	if (name && !line->inlined)
+	if (name && !line->inlined && !line->is_interpreted)
 		buf_printf(b, "+0x%llx", (unsigned long long)line->offset);
 	if (!name && line->has_address)
 		buf_printf(b, " 0x%llx", (unsigned long long)line->address);

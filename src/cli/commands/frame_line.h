@@ -3,7 +3,7 @@
 #ifndef CLI_COMMANDS_FRAME_LINE_H
 #define CLI_COMMANDS_FRAME_LINE_H
 
-#include "attar/attar.h"
+#include "attar/attar-run.h"
 #include "base/buf.h"
 
 /* A function at a location; strings are borrowed from the cache of symbols. */
@@ -11,7 +11,7 @@ struct frame_line {
 	const char *name, *mangled, *module, *file;
 	uint64_t offset, address;
 	uint32_t line, column;
-	bool inlined;
+	bool inlined, is_interpreted;
 	bool is_file;     /* code of a file: without a name, it is shown as "libc.so.6+0x1f3" */
 	bool has_address; /* without a name, it is shown as "[unknown] 0x7f12d000" */
 };

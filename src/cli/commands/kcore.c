@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "attar/private/event.h"
 #include "base/base.h"
 #include "base/parse.h"
 #include "base/user_file.h"
@@ -190,7 +191,7 @@ static int find_address(struct kcore *k)
 	int r = attar_catalog_new(NULL, &catalog);
 
 	if (r == 0)
-		r = attar_catalog_address(catalog, k->place, 0, &k->address);
+		r = catalog_address(catalog, k->place, 0, &k->address);
 	attar_catalog_free(catalog);
 	return r;
 }

@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "attar/private/event.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/commands/list.h"
 #include "cli/commands/list_recorded.h"
 #include "cli/commands/list_usdt.h"
+#include "cli/perf_prof.h"
 
 struct list {
 	const char *pattern; /* NULL: all events */
@@ -114,7 +116,7 @@ static const char *reason_no_raw(const struct list *l)
 static int add_named(void *ctx, const struct attar_named_event *event)
 {
 	struct list *l = ctx;
-	const char *kind = attar_event_kind_name(event->kind), *alias = event->alias;
+	const char *kind = event_kind_name(event->kind), *alias = event->alias;
 	char about[512];
 
 	if (!l->kind || strcmp(l->kind, kind) != 0)
@@ -159,6 +161,18 @@ static void add_pmus(struct list *l)
 		attar_pmu_events(pmu, add_pmu_event, &(struct pmu_list){l, pmu});
 }
 
+/* Events of the function tracer have a format only. */
+static const char *no_id(struct list *l, const char *system, const char *event)
+{
+	const char *tracefs;
+	char path[1024];
+
+	if (attar_catalog_tracefs(l->catalog, &tracefs) < 0)
+		return NULL;
+	snprintf(path, sizeof(path), "%s/events/%s/%s/id", tracefs, system, event);
+	return access(path, F_OK) == 0 ? NULL : "no: it has no id";
+}
+
 static int add_tracepoint(void *ctx, const char *system, const char *event)
 {
 	struct list *l = ctx;
@@ -170,11 +184,12 @@ static int add_tracepoint(void *ctx, const char *system, const char *event)
 	if (!wanted(l, name))
 		return 0;
 	if (l->names || attar_catalog_format(l->catalog, system, event, &format) < 0) {
-		list_add(l, name, "", l->names ? NULL : "no: its format cannot be read");
+		list_add(l, name, "",
+			l->names ? no_id(l, system, event) : "no: its format cannot be read");
 		return 0;
 	}
 	list_put_fields(&about, format);
-	list_add(l, name, buf_text(&about), NULL);
+	list_add(l, name, buf_text(&about), no_id(l, system, event));
 	return 0;
 }
 
@@ -296,6 +311,10 @@ static int list_run(void *state, const struct command_words *words)
 	int status;
 
 	l->pattern = words->operands[0];
+	if (perf_prof_is_on() && !l->pattern && !l->json && !l->input) { /* as scripts expect */
+		l->pattern = "tracepoint";
+		l->names = true;
+	}
 	if (l->pattern && !strcmp(l->pattern, "profilers") && !l->json)
 		return list_profilers(l->names);
 	if (l->input)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/private/event.h"
 #include "cli/cli.h"
 #include "cli/commands/list.h"
 
@@ -42,7 +43,7 @@ static int recorded_open(struct attar_run *run, void *self)
 static void add_event(struct recorded *r, struct attar_section *table,
 	const struct attar_event_spec *spec, uint64_t samples)
 {
-	const char *kind = attar_event_kind_name(spec->kind);
+	const char *kind = event_kind_name(spec->kind);
 	struct buf fields _cleanup_(buf_done) = {0};
 
 	if (!list_wants(r->pattern, kind, spec->name))

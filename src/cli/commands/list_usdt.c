@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "attar/event.h"
+#include "attar/private/event.h"
 #include "base/base.h"
 #include "base/vec.h"
 #include "cli/cli.h"
@@ -110,7 +111,7 @@ static void list_usdt_fill(const struct listing *l)
 int list_usdt(const char *pattern, bool json, bool names, bool verbose)
 {
 	struct listing l = {.names = names, .verbose = verbose};
-	int r = attar_usdt_each_location(pattern + strlen(prefix), list_usdt_keep, &l), status;
+	int r = usdt_each_location(pattern + strlen(prefix), list_usdt_keep, &l), status;
 
 	l.report = attar_report_new("list");
 	if (r == 0 && !l.report)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/commands/llvm_answers.h"
 
+#include "attar/private/symbol.h"
 #include "base/digits.h"
 #include "base/escape.h"
 
@@ -17,7 +18,7 @@ void llvm_name_add(struct buf *b, const char *name, bool mangled)
 {
 	char demangled[NAME_BYTES];
 
-	if (!mangled && attar_symbol_demangle(name, demangled, sizeof(demangled)) > 0)
+	if (!mangled && symbol_demangle(name, demangled, sizeof(demangled)) > 0)
 		name = demangled;
 	escape_text(b, name, strlen(name));
 	buf_char(b, '\n');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Answers of `attar symbols --style=llvm`. They are made in the order of addresses and printed in
- * that of the questions: until then, an answer is a few numbers, and a name or a path is one text
- * for all answers that have it.
+ * the order of the questions: until then, an answer is a few numbers, and a name or a path is one
+ * text for all answers that have it.
  */
 #ifndef CLI_COMMANDS_LLVM_ANSWERS_H
 #define CLI_COMMANDS_LLVM_ANSWERS_H

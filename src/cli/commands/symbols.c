@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "attar/private/symbol.h"
 #include "base/base.h"
 #include "base/escape.h"
 #include "base/parse.h"
@@ -144,7 +145,7 @@ static attar_location locate(const struct lookup *l, uint64_t address)
 	if (l->pid)
 		return address >> 63 ? attar_location_kernel(address)
 				     : attar_address_space_locate(l->space, address);
-	if (attar_symbols_vaddr(l->symbols, l->start, address, &location) == 0)
+	if (symbols_vaddr(l->symbols, l->start, address, &location) == 0)
 		return location;
 	return address & 0xffffffffffffULL; /* of ATTAR_DSO_UNKNOWN */
 }
@@ -175,7 +176,7 @@ static int add_data(struct lookup *l, uint64_t address)
 {
 	struct attar_symbol symbol = {0};
 	struct buf answer = {0};
-	int r = attar_symbols_data(l->symbols, l->start, address, &symbol);
+	int r = symbols_data(l->symbols, l->start, address, &symbol);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
@@ -372,7 +373,7 @@ static int symbols_resolve(struct lookup *l)
 	if (r < 0)
 		return r;
 	l->parts.n = n;
-	r = attar_symbols_frames_batch(l->symbols, l->locations.at, n, on_frames, l);
+	r = symbols_frames_batch(l->symbols, l->locations.at, n, on_frames, l);
 	if (r == 0)
 		r = l->failed;
 	return buf_failed(&l->answers) ? base_oom() : r;
@@ -518,7 +519,7 @@ static int open_target(struct lookup *l)
 	if (!l->pid) {
 		USER_RIGHTS;
 
-		return attar_symbols_file(l->symbols, l->file, &l->start);
+		return symbols_find_file(l->symbols, l->file, &l->start);
 	}
 	l->space = attar_address_space_new(l->symbols, (int)l->pid);
 	return l->space ? attar_address_space_scan(l->space) : base_oom();
@@ -573,7 +574,7 @@ static int symbols_run(void *state, const struct command_words *words)
 	l->llvm_answers.no_inlines = l->no_inlines;
 	if (l->json) {
 		report = attar_report_new("symbols");
-		attar_report_span(report, base_realtime(), 0);
+		attar_report_interval(report, base_realtime(), 0);
 		l->table = attar_report_table(report, "addresses");
 		add_columns(l->table);
 	}

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "attar/private/report.h"
 #include "base/user_file.h"
 #include "base/words.h"
 #include "cli/cli.h"
@@ -155,9 +156,9 @@ static struct needs needs_of(const struct output_options *options)
 	if (options->format)
 		add_needs(&needs, attar_sink_find(options->format));
 	for (size_t i = 0; i < options->outputs.n; i++)
-		add_needs(&needs, attar_sink_of_path(options->outputs.at[i]));
+		add_needs(&needs, sink_of_path(options->outputs.at[i]));
 	for (size_t i = 0; i < options->flame_graphs.n; i++)
-		add_needs(&needs, attar_sink_of_path(options->flame_graphs.at[i]));
+		add_needs(&needs, sink_of_path(options->flame_graphs.at[i]));
 	return needs;
 }
 

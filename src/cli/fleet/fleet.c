@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/escape.h"
+#include "attar/builtin.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/signals.h"
@@ -101,16 +101,25 @@ static void check_starts(struct fleet *f)
 			fleet_host_give_up(h, "it did not start within --timeout");
 }
 
-/* After a signal, hosts have --timeout to send their reports. */
+/* By then, hosts that end with --duration have ended. A command can be run several times. */
+static uint64_t duration_end(const struct fleet *f, uint64_t start_end)
+{
+	uint64_t duration = f->order.has_command ? 0 : run_duration(f->run);
+
+	return duration && duration < UINT64_MAX - start_end ? start_end + duration : UINT64_MAX;
+}
+
+/* After a signal, and if they do not end by themselves, hosts have --timeout to send reports. */
 static void follow_all(struct fleet *f, struct pollfd *fds)
 {
 	uint64_t end = 0, start_end = base_now() + f->timeout + FLEET_SECOND;
+	const uint64_t run_end = duration_end(f, start_end);
 
 	while (any_in(f, FLEET_CONNECTS, FLEET_RUNS)) {
 		poll_hosts(f, fds);
 		if (!f->error)
 			f->error = fleet_report_turn(f, false);
-		if (!end && (signals_taken() || f->error)) {
+		if (!end && (signals_taken() || f->error || base_now() > run_end)) {
 			vec_each (&f->hosts, h)
 				fleet_host_stop(h);
 			end = base_now() + f->timeout;

@@ -31,6 +31,9 @@
 
 #define FLEET_SECOND UINT64_C(1000000000)
 
+/* The section with a row for each host. */
+#define FLEET_TABLE "hosts"
+
 enum {
 	FLEET_PROTOCOL = 1,
 	FLEET_HOSTS_MAX = 200,
@@ -78,6 +81,8 @@ struct fleet_host {
 	bool has_started, stopping;
 	bool has_ended; /* the profiler, with: */
 	int status;
+	uint64_t first_message;             /* ns: when the first message was shown */
+	unsigned messages;                  /* shown, and one that says that others are not */
 	unsigned noise;                     /* lines that are not part of the protocol, */
 	char first_noise[64];               /* of which this is the first */
 	VEC(struct attar_report *) reports; /* that wait for other hosts */

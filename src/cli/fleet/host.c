@@ -20,6 +20,8 @@ enum {
 	COPY_BYTES = 1 << 16,
 	SECTIONS_MAX = 256, /* of a report */
 	COLUMNS_MAX = 2048, /* of a section */
+	REMARKS_MAX = 256,  /* of a report */
+	MESSAGES_MAX = 64,  /* that are shown at once, and one more each second */
 	READS_MAX = 64,     /* at a turn, so that each host has its turn */
 };
 
@@ -291,21 +293,27 @@ static void take_missing(struct fleet_host *h)
 		h->state = FLEET_COPIES;
 }
 
-/* Sections and columns of hosts are matched one by one. */
-static bool is_too_wide(const struct attar_report *report)
+/* Why a report is refused. Sections and columns of hosts are matched one by one. */
+static const char *report_defect(const struct attar_report *report)
 {
 	const struct attar_section *section;
 
-	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++)
+	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++) {
 		if (i == SECTIONS_MAX || attar_section_get_columns(section) > COLUMNS_MAX)
-			return true;
-	return false;
+			return "its report has too many sections or columns";
+		if (!strcmp(attar_section_get_name(section), FLEET_TABLE))
+			return "its report has a table of hosts, as only attar fleet makes it";
+	}
+	if (attar_report_get_remark(report, REMARKS_MAX))
+		return "its report has too many remarks";
+	return NULL;
 }
 
 static int take_report(struct fleet_host *h, const char *line, size_t n)
 {
 	struct attar_report *report;
 	struct attar_notes notes = {0};
+	const char *defect;
 	int r = attar_report_read_json(line, n, &report);
 
 	if (r < 0) {
@@ -314,8 +322,9 @@ static int take_report(struct fleet_host *h, const char *line, size_t n)
 				       : "it sent something that is not a report of attar");
 		return r;
 	}
-	if (is_too_wide(report)) {
-		refuse(h, "its report has too many sections or columns");
+	defect = report_defect(report);
+	if (defect) {
+		refuse(h, defect);
 		attar_report_free(report);
 		return -E2BIG;
 	}
@@ -433,6 +442,21 @@ void fleet_host_read(struct fleet_host *h)
 
 /* ---- messages ---- */
 
+/* A host can send messages without end. */
+static void show_message(struct fleet_host *h, const char *text)
+{
+	uint64_t now = base_now();
+
+	if (!h->messages)
+		h->first_message = now;
+	if (h->messages > MESSAGES_MAX + (now - h->first_message) / FLEET_SECOND)
+		return;
+	if (++h->messages <= MESSAGES_MAX)
+		log_note("%s: %s", h->name, text);
+	else
+		log_note("%s: %s (it sends many messages: most are not shown)", h->name, text);
+}
+
 /* The last one is the reason if the host fails. Lines that begin with a blank explain others. */
 static void take_message(struct fleet_host *h)
 {
@@ -444,7 +468,7 @@ static void take_message(struct fleet_host *h)
 		h->error.data[h->error.len] = '\0';
 		if (!strncmp(text, program, sizeof(program) - 1))
 			text += sizeof(program) - 1;
-		log_note("%s: %s", h->name, text);
+		show_message(h, text);
 		if (fleet_host_is_live(h) && (*text != ' ' || !*h->reason))
 			explain(h, "%s", text);
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The reports of all hosts as one, with a table of the hosts. */
-#include "attar/merge.h"
+#include "attar/private/merge.h"
 
-#include "cli/cli.h"
 #include "cli/fleet/fleet.h"
 
 static const char *const state_names[] = {[FLEET_CONNECTS] = "connecting",
@@ -39,7 +38,7 @@ static void add_host(struct attar_section *table, const struct fleet_host *h)
 
 static void add_hosts(const struct fleet *f, struct attar_report *report)
 {
-	struct attar_section *table = attar_report_table(report, "hosts");
+	struct attar_section *table = attar_report_table(report, FLEET_TABLE);
 
 	attar_section_column(table, "host", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "state", ATTAR_UNIT_TEXT);
@@ -128,7 +127,7 @@ static void set_span(const part_list *parts, bool is_whole, struct attar_report 
 	vec_each (parts, part) {
 		uint64_t start, end, one_interval;
 
-		attar_report_get_span(part->report, &end, &one_interval);
+		attar_report_get_interval(part->report, &end, &one_interval);
 		end -= (uint64_t)part->offset;
 		start = end - MIN(one_interval, end);
 		begin = MIN(begin, start);
@@ -139,7 +138,7 @@ static void set_span(const part_list *parts, bool is_whole, struct attar_report 
 		time = base_realtime();
 	else if (is_whole)
 		interval = time - begin;
-	attar_report_span(report, time, interval);
+	attar_report_interval(report, time, interval);
 }
 
 static int report_draw(struct fleet *f, const part_list *parts, bool lines)
@@ -151,7 +150,7 @@ static int report_draw(struct fleet *f, const part_list *parts, bool lines)
 	if (!report)
 		return base_oom();
 	set_span(parts, !intervals && !lines, report);
-	r = attar_merge(parts->at, parts->n, f->by_host, report);
+	r = merge_reports(parts->at, parts->n, f->by_host, report);
 	if (!lines) {
 		add_hosts(f, report);
 		f->failures_shown = count_failures(f);
@@ -210,7 +209,7 @@ int fleet_report_turn(struct fleet *f, bool end)
 
 	if (!end && !intervals)
 		return r;
-	while (r == 0 && is_complete(f)) {
+	while (r == 0 && is_complete(f) && !(drawn && !intervals)) {
 		r = draw_next(f, false, NULL);
 		drawn = true;
 	}

@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "base/file.h"
-#include "base/parse.h"
 #include "cli/child_process.h"
 #include "cli/cli.h"
 #include "cli/fleet/fleet.h"

@@ -141,7 +141,7 @@ static void print_held(void)
 
 static void take_log(void *ctx, enum attar_level level, const char *text)
 {
-	if (perf_prof_is_on() && !console.verbose && level != ATTAR_DEBUG) {
+	if (perf_prof_hides(text) && !console.verbose && level != ATTAR_DEBUG) {
 		hold(text);
 		return;
 	}

@@ -4,19 +4,21 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/accept_gate.h"
 #include "base/base.h"
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/library.h"
 #include "base/log.h"
 #include "base/place.h"
@@ -31,16 +33,17 @@ enum {
 	CONNECTIONS_MAX = 64,
 	CONNECTIONS_KEPT = 48,   /* a further one replaces the oldest one */
 	CONNECTIONS_OF_ONE = 16, /* of one address */
+	NEW_OF_ONE = 32,         /* of one address or other user, in a second */
 	TIMEOUT_SECONDS = 10,
 	TOKEN_MIN = 16, /* bytes */
 	FILE_MAX = 1 << 20,
-	WAITING = 16,
 };
 
 /* What is used of libmicrohttpd. */
 #define FUNCTIONS(F)                                                                               \
 	F(start, MHD_start_daemon)                                                                 \
 	F(stop, MHD_stop_daemon)                                                                   \
+	F(add, MHD_add_connection)                                                                 \
 	F(new_response, MHD_create_response_from_buffer)                                           \
 	F(add_header, MHD_add_response_header)                                                     \
 	F(answer, MHD_queue_response)                                                              \
@@ -65,7 +68,10 @@ struct page {
 struct http_server {
 	struct mhd mhd;
 	struct MHD_Daemon *daemon;
-	int socket;                             /* -1: none, or owned by the daemon */
+	int socket;                             /* -1: none */
+	int end;                                /* eventfd that ends the thread; -1: none */
+	pthread_t accepts;                      /* the thread that accepts connections */
+	struct accept_gate gate;                /* of this thread */
 	struct buf token, certificate, key;     /* token: empty: none is required */
 	char *socket_path;                      /* of a socket that is a file; owned */
 	char *host;                             /* as given; owned */
@@ -318,7 +324,7 @@ static int open_socket(struct http_server *s, const struct addrinfo *info, const
 		return attar_fail(-EIO, "--listen: cannot open a socket: %s", strerror(errno));
 	setsockopt(s->socket, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(s->socket, info->ai_addr, info->ai_addrlen) == 0 &&
-		listen(s->socket, WAITING) == 0)
+		listen(s->socket, ACCEPT_QUEUE) == 0)
 		return 0;
 	if (errno == EADDRINUSE)
 		return attar_fail(-EIO,
@@ -395,7 +401,7 @@ static int listen_on_file(struct http_server *s, const char *path)
 	before = umask(0177);
 	r = bind(s->socket, (struct sockaddr *)&address, sizeof(address));
 	umask(before);
-	if (r < 0 || listen(s->socket, WAITING) < 0)
+	if (r < 0 || listen(s->socket, ACCEPT_QUEUE) < 0)
 		return attar_fail(
 			-EIO, "--listen: cannot listen on '%s': %s", CLIP(path), strerror(errno));
 	s->socket_path = strdup(path);
@@ -452,12 +458,58 @@ static int read_files(struct http_server *s, const struct http_server_opts *opts
 	return 0;
 }
 
+/* Until `end` is readable. */
+static void *accept_clients(void *ctx)
+{
+	struct http_server *s = ctx;
+	struct pollfd fds[] = {{.fd = s->end, .events = POLLIN}, {.events = POLLIN}};
+	struct sockaddr_storage name;
+	uint64_t origin, pause;
+	int fd;
+
+	while (!fds[0].revents) {
+		while ((fd = accept_gate_next(&s->gate, base_now(), &name, &origin)) >= 0) {
+			accept_gate_count(&s->gate, base_now(), &name, origin);
+			s->mhd.add(s->daemon, fd, (struct sockaddr *)&name, sizeof(name));
+		}
+		pause = accept_gate_pause(&s->gate, base_now());
+		fds[1].fd = pause ? -1 : s->socket;
+		poll(fds, ARRAY_SIZE(fds), pause ? (int)(pause / 1000000) + 1 : -1);
+	}
+	return NULL;
+}
+
+static int start_accepting(struct http_server *s)
+{
+	int end = eventfd(0, EFD_CLOEXEC), r;
+
+	if (end < 0)
+		return attar_fail(-errno, "--listen: %s", strerror(errno));
+	s->end = end;
+	s->gate = (struct accept_gate){.listener = s->socket, .limit = NEW_OF_ONE};
+	r = pthread_create(&s->accepts, NULL, accept_clients, s);
+	if (r == 0)
+		return 0;
+	base_close_p(&s->end);
+	return attar_fail(-r, "--listen: cannot start a thread: %s", strerror(r));
+}
+
+static void stop_accepting(struct http_server *s)
+{
+	const uint64_t one = 1;
+
+	if (s->end < 0)
+		return;
+	if (write(s->end, &one, sizeof(one)) == sizeof(one))
+		pthread_join(s->accepts, NULL);
+	base_close_p(&s->end);
+}
+
 /* The server's threads take no signals: those are for the main one. */
 static int start(struct http_server *s)
 {
 	const bool tls = s->certificate.len > 0;
 	struct MHD_OptionItem options[] = {
-		{MHD_OPTION_LISTEN_SOCKET, s->socket, NULL},
 		{MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, NULL},
 		{MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->socket_path ? 0 : CONNECTIONS_OF_ONE, NULL},
 		{MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_SECONDS, NULL},
@@ -469,15 +521,18 @@ static int start(struct http_server *s)
 		{MHD_OPTION_END, 0, NULL},
 	};
 	sigset_t all, before;
+	int r = 0;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	s->daemon = s->mhd.start(
-		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | (tls ? MHD_USE_TLS : 0), 0, NULL,
-		NULL, on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+	s->daemon = s->mhd.start(MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ITC |
+					 MHD_USE_NO_LISTEN_SOCKET | (tls ? MHD_USE_TLS : 0),
+		0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+	if (s->daemon)
+		r = start_accepting(s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (s->daemon)
-		return 0;
+		return r;
 	if (!tls)
 		return attar_fail(-EIO, "--listen: the server did not start");
 	return attar_fail(-EIO, "--listen: the server did not start" ATTAR_FIX
@@ -511,7 +566,7 @@ int http_server_start(const struct http_server_opts *opts, struct http_server **
 
 	if (!s)
 		return base_oom();
-	s->socket = -1;
+	s->socket = s->end = -1;
 	pthread_mutex_init(&s->lock, NULL);
 	e = http_server_load(&s->mhd);
 	for (size_t i = 0; i < opts->n_pages && e == 0; i++)
@@ -580,10 +635,10 @@ struct http_server *http_server_free(struct http_server *s)
 {
 	if (!s)
 		return NULL;
+	stop_accepting(s);
 	if (s->daemon)
-		s->mhd.stop(s->daemon); /* closes the socket */
-	else if (s->socket >= 0)
-		close(s->socket);
+		s->mhd.stop(s->daemon);
+	base_close_p(&s->socket);
 	if (s->socket_path)
 		place_unlink_path(s->socket_path);
 	free(s->socket_path);

@@ -5,8 +5,9 @@
 
 #include "base/file.h"
 #include "base/proc.h"
+#include "base/scan_budget.h"
 
-enum { UNIX_MAX = 64 << 20 };
+enum { UNIX_MAX = 64 << 20, SCAN_USER_NS = 100000000 };
 
 /* Lines of /proc/net/unix end in "INODE @perfume-ID": inode -> id. */
 static void find_sockets(struct map *ids)
@@ -32,6 +33,7 @@ static void find_sockets(struct map *ids)
 struct search {
 	struct listeners *listeners;
 	struct map ids; /* inode of a socket -> id */
+	struct scan_budget scans;
 	pid_t pid;
 };
 
@@ -58,13 +60,16 @@ static int search_process(void *ctx, pid_t pid)
 	struct search *search = ctx;
 
 	search->pid = pid;
-	proc_each_fd(pid, look_at_fd, search);
+	scan_budget_each_fd(&search->scans, pid, look_at_fd, search);
 	return 0;
 }
 
 static void search(struct listeners *l)
 {
-	struct search search = {.listeners = l};
+	struct search search = {.listeners = l,
+		.scans = {.what = "open files",
+			.effect = "which of them listen is not known",
+			.user_ns = SCAN_USER_NS}};
 
 	l->searched = true;
 	find_sockets(&search.ids);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "attar/builtin.h"
 #include "base/buf.h"
 #include "cli/output/outputs.h"
 
@@ -28,11 +29,15 @@ static const struct attar_option output_options[] = {
 	[FORMAT] = ATTAR_TEXT(T, format, 0, "format", "NAME", NULL, .complete = "format"),
 	ATTAR_COUNT(
 		T, rows, 0, "rows", "N", "print at most N rows of a table (default 40; 0: all)"),
+	ATTAR_FLAG(T, exact, 0, "exact",
+		"print the durations of a table in one unit with three decimals: in microseconds, "
+		"unless all are long"),
 	ATTAR_COUNT(T, spans, 0, "spans", "N",
 		"maximum number of pairs, states and events in time lines (default 200000)"),
 	ATTAR_FLAG(T, time_lines, 0, "time-lines",
 		"add time lines, with each pair, state and event, to JSON"),
-	ATTAR_FLAG(T, verbose, 'v', "verbose", "print more detail on stderr"),
+	ATTAR_FLAG(T, verbose, 'v', "verbose",
+		"show all remarks of a report, and print more detail on stderr"),
 	ATTAR_FLAG(T, quiet, 'q', "quiet",
 		"print only errors: no tables, progress or remarks on the terminal; write the "
 		"files of -o"),
@@ -120,11 +125,10 @@ int output_options_run_new(
 	r = complete_help(opts);
 	if (r == 0)
 		r = attar_run_add_options(run, "Output",
-			opts->output_table + (output_options_has_own(attar_profiler_find(profiler))
-							     ? FORMAT
-							     : OUTPUT),
+			opts->output_table +
+				(output_options_has_own(profiler_find(profiler)) ? FORMAT : OUTPUT),
 			opts);
-	if (r == 0 && attar_profiler_find(profiler)->uses & ATTAR_GIVES_TREE)
+	if (r == 0 && profiler_find(profiler)->uses & ATTAR_GIVES_TREE)
 		r = attar_run_add_options(run, "Flame graphs", opts->tree_table, opts);
 	if (r < 0) {
 		attar_run_free(run);

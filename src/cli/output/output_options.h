@@ -18,9 +18,10 @@ struct output_options {
 	uint64_t rows;       /* of a table on stdout; 0: all */
 	uint64_t spans;      /* of a time line */
 	bool time_lines;     /* in JSON */
+	bool exact;          /* durations in text and pages */
 	bool verbose, quiet;
 
-	struct attar_option output_table[18], tree_table[2]; /* descriptions of the options */
+	struct attar_option output_table[19], tree_table[2]; /* descriptions of the options */
 	char output_help[448], format_help[256], flame_graph_help[320];
 };
 

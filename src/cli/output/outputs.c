@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "attar/private/report.h"
 #include "base/base.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -44,7 +45,7 @@ void outputs_turn(struct outputs *o)
 {
 	vec_each (&o->all, out)
 		if (out->sink->scheme)
-			attar_renderer_turn(out->renderer);
+			renderer_turn(out->renderer);
 }
 
 void outputs_resize(struct outputs *o)
@@ -54,7 +55,7 @@ void outputs_resize(struct outputs *o)
 	console_fit(&opts);
 	vec_each (&o->all, out)
 		if (!out->path)
-			attar_renderer_resize(out->renderer, opts.columns, opts.lines);
+			renderer_resize(out->renderer, opts.columns, opts.lines);
 }
 
 /* Each failure has one line: the former one is reported before this one takes its place. */
@@ -109,7 +110,7 @@ struct drawing {
 
 static int render(struct output *out, const struct drawing *d)
 {
-	return d->notes ? attar_renderer_draw_noted(out->renderer, d->report, d->notes)
+	return d->notes ? renderer_draw_noted(out->renderer, d->report, d->notes)
 			: attar_renderer_draw(out->renderer, d->report);
 }
 
@@ -163,7 +164,7 @@ static uint64_t begin_of(
 		out->drawn_at = now;
 		return drawn_at;
 	}
-	attar_report_get_span(report, &end, &interval);
+	attar_report_get_interval(report, &end, &interval);
 	out->drawn_at = drawn_at > now ? end - interval : MAX(drawn_at, end - interval);
 	return out->drawn_at;
 }
@@ -420,7 +421,7 @@ static void note_unstored(
 		struct attar_delivery delivery = {0};
 
 		if (out->sink->scheme)
-			attar_renderer_get_delivery(out->renderer, wait, &delivery);
+			renderer_get_delivery(out->renderer, wait, &delivery);
 		dropped += delivery.dropped;
 	}
 	notes->unstored = dropped;

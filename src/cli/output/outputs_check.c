@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/output/outputs_check.h"
 
+#include "attar/private/report.h"
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/suggest.h"
+#include "cli/perf_prof.h"
 
 static bool draws_spans_only(const struct attar_sink *sink)
 {
@@ -102,7 +104,7 @@ static const char *misspelled(const char *extension)
 
 const struct attar_sink *sink_of_file(const char *path)
 {
-	const struct attar_sink *sink = attar_sink_of_path(path);
+	const struct attar_sink *sink = sink_of_path(path);
 	const char *extension = extension_of(path), *meant = NULL;
 
 	if (!strcmp(path, "-")) {
@@ -110,7 +112,7 @@ const struct attar_sink *sink_of_file(const char *path)
 				    "use --format NAME for results on stdout");
 		return NULL;
 	}
-	if (!sink && extension)
+	if (!sink && extension && !perf_prof_is_on())
 		meant = misspelled(extension);
 	if (!meant)
 		return sink ?: attar_sinks()[0];
@@ -146,7 +148,7 @@ const struct attar_sink *outputs_stdout_sink(const struct output_options *option
 
 const struct attar_sink *outputs_flame_graph_sink(const char *path)
 {
-	const struct attar_sink *sink = attar_sink_of_path(path);
+	const struct attar_sink *sink = sink_of_path(path);
 
 	return sink == sink_of_flame_graph() ? sink : sink_of_stacks();
 }
@@ -159,7 +161,7 @@ static int check_file(const struct attar_run *run, const struct output_options *
 	int r = outputs_check_sink(attar_run_profiler(run), sink);
 
 	if (r == 0 && sink->scheme)
-		return attar_sink_check_address(path);
+		return sink_check_address(path);
 	if (r == 0 && options->rotate_ns && !sink->replaces)
 		r = outputs_check_name(run, options, sink, path);
 	return r;

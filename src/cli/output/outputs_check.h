@@ -19,8 +19,8 @@ int outputs_check_name(const struct attar_run *run, const struct output_options 
 int outputs_check_options(const struct attar_run *run, const struct output_options *options);
 
 /*
- * The sink that the extension of a file name selects: that of text if no format has the extension.
- * NULL with an error message: the extension of a format is misspelled.
+ * The sink that the extension of a file name selects: the sink of text if no format has the
+ * extension. NULL with an error message: the extension of a format is misspelled.
  */
 const struct attar_sink *sink_of_file(const char *path);
 

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "attar/private/report.h"
 #include "base/base.h"
-#include "base/memory.h"
 #include "base/place.h"
 #include "cli/output/append.h"
 #include "cli/output/atomic_file.h"
@@ -318,12 +318,14 @@ static const char *add_extension(struct outputs *o, const char *path)
 static int add_flame_graph(
 	struct outputs *o, const char *path, const struct attar_render_opts *opts)
 {
-	if (*path && perf_prof_is_on() && !attar_sink_of_path(path))
+	if (*path && perf_prof_is_on() && !sink_of_path(path))
 		path = add_extension(o, path);
 	if (!path)
 		return base_oom();
 	return *path ? add_file(o, path, outputs_flame_graph_sink(path), opts) : 0;
 }
+
+enum { REMARKS_MAX = 3 /* at a terminal, and in what is copied from it */ };
 
 static int add_stdout(
 	struct outputs *o, const struct output_options *c, const struct attar_render_opts *files)
@@ -332,10 +334,11 @@ static int add_stdout(
 	struct output out = {.file = stdout, .sink = outputs_stdout_sink(c)};
 	int r;
 
-	if (c->quiet && out.sink == attar_sinks()[0] && !c->format)
+	if (c->quiet && out.sink == attar_sinks()[0] && !c->format && !perf_prof_is_on())
 		return 0;
 	if (perf_prof_is_on() && c->outputs.n) /* -o replaces stdout */
 		return 0;
+	opts.quiet |= c->quiet;
 	if (!out.sink)
 		return -EINVAL;
 	if (out.sink->is_binary && isatty(STDOUT_FILENO))
@@ -351,7 +354,11 @@ static int add_stdout(
 	opts.redraw = o->redraws = out.sink->for_terminal && opts.time_frames &&
 				   o->profiler->uses & ATTAR_REDRAWS && console_redraws();
 	r = outputs_check_sink(o->profiler, out.sink);
-	return r < 0 ? r : outputs_open_add(o, &out, &opts);
+	if (r == 0)
+		r = outputs_open_add(o, &out, &opts);
+	if (r == 0 && !c->verbose && !perf_prof_is_on())
+		renderer_limit_remarks(o->all.at[o->all.n - 1].renderer, REMARKS_MAX);
+	return r;
 }
 
 int outputs_open(struct outputs *o, const struct attar_run *run,
@@ -361,7 +368,8 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 		.command = command_line,
 		.time_frames = attar_run_interval(run) != 0,
 		.time_lines = options->time_lines,
-		.trees = options->flame_graphs.n > 0};
+		.trees = options->flame_graphs.n > 0,
+		.exact = options->exact || perf_prof_is_on()};
 	int r;
 
 	o->profiler = attar_run_profiler(run);

@@ -55,7 +55,7 @@ int rotation_open(struct rotation *rotation, uint64_t time, mode_t mode, int *re
 
 /*
  * After a report was written to the current file, which has `own` bytes then: deletes the oldest
- * files of the pattern, also those of earlier runs, until all have at most max_bytes; never the
+ * files of the pattern, also files of earlier runs, until all have at most max_bytes; never the
  * current one. Returns 0, or -EIO or -ENOMEM with the error message of the first failure.
  */
 int rotation_keep(struct rotation *rotation, uint64_t own);

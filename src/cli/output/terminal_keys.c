@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "attar/private/report.h"
 #include "base/base.h"
 
 void terminal_keys_open(struct terminal_keys *k)
@@ -57,7 +58,7 @@ void terminal_keys_sort(
 	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++)
 		if (attar_section_get_kind(section) == ATTAR_SECTION_TABLE)
 			k->columns = MAX(k->columns, attar_section_get_columns(section));
-	attar_renderer_sort(renderer, k->column, k->reversed);
+	renderer_sort(renderer, k->column, k->reversed);
 }
 
 void terminal_keys_close(struct terminal_keys *k)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "annotate/function.h"
+#include "attar/builtin.h"
 #include "attar/keytable.h"
 #include "lib/sample_weight.h"
 
@@ -332,7 +333,7 @@ static int annotate_report(
 		remark_missing(&an, report);
 		remark_unnamed(&an, report);
 		if (an.weight)
-			attar_run_unresolved(run, share_of(&an, an.unnamed));
+			run_unresolved(run, share_of(&an, an.unnamed));
 	}
 	for (size_t i = 0; r == 0 && i < an.n_functions; i++)
 		if (is_wanted(&an, i))

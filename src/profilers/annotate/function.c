@@ -10,6 +10,7 @@
 
 #include "annotate/machine_code.h"
 #include "annotate/source.h"
+#include "attar/private/symbol.h"
 
 /* Lines without code between two lines with code are shown if they are at most GAP. */
 enum { BYTES_MAX = 1 << 18, FILES_MAX = 16, GAP = 6, PLACE_MAX = 300, TITLE_MAX = 1024 };
@@ -126,7 +127,7 @@ static int find_lines(const struct annotated_function *f, struct lines *ret_line
 	for (size_t i = 0; locations && i < n; i++)
 		locations[i] = f->start + i;
 	if (locations && ret_lines->at)
-		r = attar_symbols_frames_batch(f->symbols, locations, n, on_frames, ret_lines);
+		r = symbols_frames_batch(f->symbols, locations, n, on_frames, ret_lines);
 	free(locations);
 	if (r < 0)
 		return r;
@@ -165,7 +166,7 @@ static void line_row(struct attar_section *table, const struct annotated_functio
 static int read_source(const struct annotated_function *f, const char *path,
 	struct attar_report *report, struct annotate_source *ret_source)
 {
-	int fd = attar_symbols_open_source(f->symbols, f->start, path), r;
+	int fd = symbols_open_source(f->symbols, f->start, path), r;
 
 	*ret_source = (struct annotate_source){0};
 	if (fd < 0) {
@@ -317,7 +318,7 @@ static int add_instructions(const struct annotated_function *f, struct attar_rep
 	attar_section_column(l.table, "address", ATTAR_UNIT_HEX);
 	attar_section_column(l.table, "line", ATTAR_UNIT_TEXT);
 	attar_section_column(l.table, "instruction", ATTAR_UNIT_TEXT);
-	if (attar_symbols_code(f->symbols, f->start, bytes, n, &machine) < 0) {
+	if (symbols_code(f->symbols, f->start, bytes, n, &machine) < 0) {
 		add_addresses(&l, report, attar_error());
 		r = 0;
 	} else {

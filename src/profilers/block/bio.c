@@ -19,7 +19,7 @@ struct bio {
 	struct attar_keytable *table; /* a histogram by device, type or program */
 };
 
-/* Of a histogram. Texts are padded with zeros. */
+/* The key of a histogram. Texts are padded with zeros. */
 struct bio_key {
 	uint32_t dev;
 	char type[BLOCK_TYPE_BYTES];
@@ -94,7 +94,7 @@ static int biosnoop_completed(struct attar_run *run, void *self, const struct at
 	struct attar_section *lines;
 	char name[BLOCK_NAME_BYTES];
 
-	if ((issued ? issued : duration) <= b->than || !attar_run_wants_lines(run))
+	if ((issued ? issued : duration) <= b->than || !attar_run_wants(run, ATTAR_WANT_LINES))
 		return 0;
 	lines = attar_run_lines(run, "requests", snoop_columns);
 	if (!lines)
@@ -249,14 +249,14 @@ static const struct attar_option bitesize_options[] = {BLOCK_OPTION(struct bio),
 
 static const struct attar_example biolatency_examples[] = {
 	{"biolatency -D -i 1s", "by device, each second"},
-	{"biolatency -Q --duration 10s", "with the time in the queue"}, {0}};
+	{"biolatency -Q -d 10s", "with the time in the queue"}, {0}};
 
 static const struct attar_example biosnoop_examples[] = {
-	{"biosnoop -d /dev/sda", "the requests of a disk"},
+	{"biosnoop --device /dev/sda", "the requests of a disk"},
 	{"biosnoop --than 10ms", "requests that take longer than 10 ms"}, {0}};
 
 static const struct attar_example bitesize_examples[] = {
-	{"bitesize --duration 10s", "all requests in ten seconds"}, {0}};
+	{"bitesize -d 10s", "all requests in ten seconds"}, {0}};
 
 #define BIO                                                                                        \
 	.group = "Disks and files", .needs = "perf events, whole system, tracefs!",                \

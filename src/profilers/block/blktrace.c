@@ -79,6 +79,8 @@ static int blktrace_emits(struct attar_run *run, void *self, const struct attar_
 
 /* ---- reporting ---- */
 
+static const char *const stage_names[BLOCK_STAGES] = {"getrq", "insert", "issue", "complete"};
+
 static void add_columns(const struct blktrace *b, struct attar_section *table)
 {
 	attar_section_column(table, "reqs", ATTAR_UNIT_COUNT);
@@ -114,8 +116,8 @@ static void add_stage(struct attar_section *table, const struct attar_keyrow *ro
 	char name[BLOCK_NAME_BYTES];
 
 	attar_cell_text(table, key ? block_name(key->dev, name) : "[others]");
-	attar_cell_text(table, key ? block_stage_name(key->from) : "");
-	attar_cell_text(table, key ? block_stage_name(key->to) : "");
+	attar_cell_text(table, key ? stage_names[key->from] : "");
+	attar_cell_text(table, key ? stage_names[key->to] : "");
 }
 
 static void add_type(struct attar_section *table, const struct attar_keyrow *row)
@@ -233,7 +235,7 @@ static const struct attar_option options[] = {BLOCK_OPTION(struct blktrace),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"blktrace -d /dev/sda -i 1s", "the stages of a disk's requests, each second"},
+	{"blktrace --device /dev/sda -i 1s", "the stages of a disk's requests, each second"},
 	{"blktrace --than 10ms -- make", "requests of a command, and how many take longer"}, {0}};
 
 const struct attar_profiler profiler_blktrace = {

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,15 +72,47 @@ uint32_t block_devices_disk(struct block_devices *devices, uint32_t dev)
 	return disk;
 }
 
-static int device_number(struct block_devices *devices, const char *name, uint32_t *ret_dev)
+/* A number of sysfs, such as the first sector of a partition. */
+static bool read_number(uint32_t dev, const char *file, uint64_t *ret_number)
 {
-	char path[PATH_BYTES], disk[BLOCK_NAME_BYTES];
+	char path[PATH_BYTES];
+	FILE *opened;
+	bool has;
+
+	sysfs_path(dev, file, path);
+	opened = fopen(path, "re");
+	has = opened && fscanf(opened, "%" SCNu64, ret_number) == 1;
+	if (opened)
+		fclose(opened);
+	return has;
+}
+
+/* Requests have sectors of the disk, and the partition has a part of them. */
+static int take_partition(
+	struct block_devices *devices, const char *name, struct block_device *device)
+{
+	uint64_t size;
+
+	if (!read_number(device->dev, "/start", &device->first) ||
+		!read_number(device->dev, "/size", &size) || !size)
+		return attar_fail(-ENOENT,
+			"--device: the sectors of '%s' are not known" ATTAR_FIX "name its disk",
+			name);
+	device->last = device->first + size - 1;
+	device->dev = block_devices_disk(devices, device->dev);
+	return 0;
+}
+
+static int find_device(
+	struct block_devices *devices, const char *name, struct block_device *ret_device)
+{
+	char path[PATH_BYTES];
 	unsigned major, minor;
 	struct stat st;
 	char rest;
 
 	if (sscanf(name, "%u:%u%c", &major, &minor, &rest) == 2) {
-		*ret_dev = major << MINOR_BITS | minor;
+		ret_device->dev = major << MINOR_BITS | minor;
 		return 0;
 	}
 	snprintf(path, sizeof(path), "%s%s", *name == '/' ? "" : "/dev/", name);
@@ -97,14 +130,9 @@ static int device_number(struct block_devices *devices, const char *name, uint32
 			"--device: '%s' is not a block device" ATTAR_FIX
 			"'lsblk' lists the devices",
 			name);
-	*ret_dev = major(st.st_rdev) << MINOR_BITS | minor(st.st_rdev);
-	sysfs_path(*ret_dev, "/partition", path);
-	if (access(path, F_OK) == 0)
-		return attar_fail(-EINVAL,
-			"--device: '%s' is a partition, but requests are counted for whole "
-			"disks" ATTAR_FIX "name the disk, '%s'",
-			name, block_name(block_devices_disk(devices, *ret_dev), disk));
-	return 0;
+	ret_device->dev = major(st.st_rdev) << MINOR_BITS | minor(st.st_rdev);
+	sysfs_path(ret_device->dev, "/partition", path);
+	return access(path, F_OK) == 0 ? take_partition(devices, name, ret_device) : 0;
 }
 
 int block_devices_parse(struct block_devices *devices, const char *text)
@@ -114,12 +142,12 @@ int block_devices_parse(struct block_devices *devices, const char *text)
 		char name[256];
 		int r;
 
-		if (devices->n_devs == sizeof(devices->dev) / sizeof(*devices->dev))
+		if (devices->n_devs == sizeof(devices->devs) / sizeof(*devices->devs))
 			return attar_fail(-E2BIG,
 				"--device: at most %zu devices" ATTAR_FIX "leave it out for all",
 				devices->n_devs);
 		snprintf(name, sizeof(name), "%.*s", (int)n, p);
-		r = device_number(devices, name, &devices->dev[devices->n_devs++]);
+		r = find_device(devices, name, &devices->devs[devices->n_devs++]);
 		if (r < 0)
 			return r;
 		p += n;
@@ -127,10 +155,14 @@ int block_devices_parse(struct block_devices *devices, const char *text)
 	return 0;
 }
 
-bool block_devices_has(const struct block_devices *devices, uint64_t dev)
+bool block_devices_has(const struct block_devices *devices, uint64_t dev, uint64_t sector)
 {
-	for (size_t i = 0; i < devices->n_devs; i++)
-		if (devices->dev[i] == dev)
+	for (size_t i = 0; i < devices->n_devs; i++) {
+		const struct block_device *named = &devices->devs[i];
+
+		if (named->dev == dev &&
+			(!named->last || (sector >= named->first && sector <= named->last)))
 			return true;
+	}
 	return !devices->n_devs;
 }

@@ -11,8 +11,12 @@ enum { BLOCK_NAME_BYTES = 32 };
 
 /* A device number is major << 20 | minor, as in events of the kernel. */
 struct block_devices {
-	uint32_t dev[16]; /* that were named */
-	size_t n_devs;    /* 0: all */
+	/* That were named: disks, with the sectors of a partition; last 0: all. */
+	struct block_device {
+		uint32_t dev;
+		uint64_t first, last;
+	} devs[16];
+	size_t n_devs; /* 0: all */
 	struct {
 		uint32_t part, disk;
 	} disks[64]; /* the disks of devices that were seen */
@@ -22,8 +26,8 @@ struct block_devices {
 /* Takes NAME,...; NULL: all devices. 0, or a negative errno with an error message. */
 int block_devices_parse(struct block_devices *devices, const char *text);
 
-/* Whether the device was named. */
-bool block_devices_has(const struct block_devices *devices, uint64_t dev);
+/* Whether the disk was named, or a partition of it that has the sector. */
+bool block_devices_has(const struct block_devices *devices, uint64_t dev, uint64_t sector);
 
 /*
  * The disk of a bio's device, which may be a partition; the bio's sector already counts from the

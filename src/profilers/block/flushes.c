@@ -81,3 +81,21 @@ const struct block_request *block_flushes_next(struct block_flushes *flushes, ui
 	found->has_flush = true;
 	return &found->request;
 }
+
+bool block_flushes_overlap(const struct block *block, uint64_t dev)
+{
+	for (size_t i = 0; i < block->n_overlapping; i++)
+		if (block->overlapping[i] == dev)
+			return true;
+	return false;
+}
+
+void block_flushes_set_overlap(struct block *block, uint64_t dev)
+{
+	block->missed--;
+	if (block_flushes_overlap(block, dev))
+		return;
+	if (block->n_overlapping == sizeof(block->overlapping) / sizeof(*block->overlapping))
+		block->n_overlapping = 0;
+	block->overlapping[block->n_overlapping++] = (uint32_t)dev;
+}

@@ -33,4 +33,12 @@ const struct block_request *block_flushes_next(struct block_flushes *flushes, ui
 /* Forgets all. */
 void block_flushes_forget(struct block_flushes *flushes);
 
+/* Whether the device was seen to have several flushes at a time. */
+bool block_flushes_overlap(const struct block *block, uint64_t dev);
+
+/*
+ * The completion of a superseded flush was seen: the device has several queues. It was not missed.
+ */
+void block_flushes_set_overlap(struct block *block, uint64_t dev);
+
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "block/requests.h"
 
+#include "attar/builtin.h"
+#include "attar/private/states.h"
 #include "block/flushes.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,26 +38,7 @@ struct open_request {
 	uint32_t cpu;       /* a flush: where it was issued */
 };
 
-const char *block_stage_name(enum block_stage stage)
-{
-	static const char *const names[BLOCK_STAGES] = {"getrq", "insert", "issue", "complete"};
-
-	return names[stage];
-}
-
 /* ---- requests ---- */
-
-/* Fields of the events: those of bios have no bytes, the completion has no comm. */
-enum { DEV, AT, N_SECTORS, RWBS, COMM, BYTES, ERROR, IOPRIO };
-
-static void copy_text(char *to, size_t max, const struct attar_event *ev, unsigned field)
-{
-	size_t n;
-	const char *text = attar_arg_text(ev, field, &n);
-
-	memset(to, 0, max);
-	memcpy(to, text ? text : "", n < max ? n : max - 1);
-}
 
 static struct attar_stamp stamp_at(const struct attar_event *ev)
 {
@@ -73,19 +56,12 @@ static void begin(struct attar_run *run, const struct attar_event *ev, const str
 	request->tid = ev->thread ? ev->thread->tid : 0;
 	request->is_selected = attar_run_is_selected(run, ev->thread) &&
 			       attar_run_is_cpu_selected(run, (int)ev->cpu);
-	copy_text(request->comm, sizeof(request->comm), ev, COMM);
-}
-
-/* Of requests and completions; a completion has no bytes. */
-static uint64_t bytes_of(const struct attar_event *ev)
-{
-	return attar_arg_exists(ev, BYTES) ? attar_arg_u64(ev, BYTES)
-					   : attar_arg_u64(ev, N_SECTORS) * SECTOR;
+	block_event_text(request->comm, sizeof(request->comm), ev, BLOCK_COMM);
 }
 
 static int32_t ioprio_of(const struct attar_event *ev)
 {
-	return attar_arg_exists(ev, IOPRIO) ? (int32_t)attar_arg_u64(ev, IOPRIO) : -1;
+	return attar_arg_exists(ev, BLOCK_IOPRIO) ? (int32_t)attar_arg_u64(ev, BLOCK_IOPRIO) : -1;
 }
 
 /* "WS" or "FWFS" */
@@ -133,11 +109,11 @@ static unsigned unlike(
 	const struct open_request *open, const struct attar_event *ev, enum block_stage stage)
 {
 	bool is_completion = stage == BLOCK_COMPLETE,
-	     other_bytes = open->request.bytes != bytes_of(ev);
+	     other_bytes = open->request.bytes != block_event_bytes(ev);
 	int32_t ioprio = ioprio_of(ev);
 	char type[BLOCK_TYPE_BYTES];
 
-	copy_text(type, sizeof(type), ev, RWBS);
+	block_event_text(type, sizeof(type), ev, BLOCK_RWBS);
 	if (!is_completion)
 		return 4 * !is_same_type(open->request.type, type) +
 		       2 * (!ev->thread || ev->thread->tid != open->request.tid) + other_bytes;
@@ -217,7 +193,7 @@ static int remove_open(struct block *block, const struct key *key, const struct 
 	if (last.slot == key->slot)
 		return 0;
 	attar_states_exit(block->states, key, sizeof(*key), at);
-	state = attar_states_set(block->states, key, sizeof(*key), stage, &since);
+	state = states_set_key(block->states, key, sizeof(*key), stage, &since);
 	if (!state)
 		return -ENOMEM;
 	attar_state_set_group(block->states, state, "", 0); /* its table is not used */
@@ -227,8 +203,8 @@ static int remove_open(struct block *block, const struct key *key, const struct 
 }
 
 /*
- * Adds a request to those of its key, in the next free slot. What had the key before and cannot be
- * open any more has ended unseen, and is forgotten.
+ * Adds a request to the requests of its key, in the next free slot. What had the key before and
+ * cannot be open any more has ended unseen, and is forgotten.
  */
 static struct attar_state *add_open(
 	struct block *block, struct key *key, enum block_stage stage, const struct attar_stamp *at)
@@ -239,12 +215,12 @@ static struct attar_state *add_open(
 		state = slot_of(block, key, key->slot + 1);
 	if (state && (is_stale(state) || key->slot + 1 == SLOTS_MAX ||
 			     (state->state < BLOCK_ISSUE && !block->sees_merges))) {
-		attar_states_set(block->states, key, sizeof(*key), ATTAR_NO_STATE, at);
+		states_set_key(block->states, key, sizeof(*key), ATTAR_NO_STATE, at);
 	} else if (state) {
 		((struct open_request *)state->value)->has_next = true;
 		key->slot++;
 	}
-	added = attar_states_set(block->states, key, sizeof(*key), stage, at);
+	added = states_set_key(block->states, key, sizeof(*key), stage, at);
 	if (!added)
 		return NULL;
 	attar_state_set_group(block->states, added, "", 0); /* its table is not used */
@@ -253,27 +229,6 @@ static struct attar_state *add_open(
 }
 
 /* ---- open flushes ---- */
-
-static bool flushes_overlap(const struct block *block, uint64_t dev)
-{
-	for (size_t i = 0; i < block->n_overlapping; i++)
-		if (block->overlapping[i] == dev)
-			return true;
-	return false;
-}
-
-/*
- * The completion of a superseded flush was seen: the device has several queues. It was not missed.
- */
-static void flushes_set_overlap(struct block *block, uint64_t dev)
-{
-	block->missed--;
-	if (flushes_overlap(block, dev))
-		return;
-	if (block->n_overlapping == sizeof(block->overlapping) / sizeof(*block->overlapping))
-		block->n_overlapping = 0;
-	block->overlapping[block->n_overlapping++] = (uint32_t)dev;
-}
 
 static bool flushes_has_requeued(struct block *block, struct key key)
 {
@@ -293,7 +248,7 @@ static bool flushes_has_requeued(struct block *block, struct key key)
 static int flushes_issue(struct block *block, struct key key, const struct attar_event *ev)
 {
 	const struct attar_stamp at = stamp_at(ev);
-	bool overlap = flushes_overlap(block, key.dev);
+	bool overlap = block_flushes_overlap(block, key.dev);
 	struct attar_state *state = slot_of(block, &key, 0);
 	int r = 0;
 
@@ -333,7 +288,7 @@ static int supersede(struct block *block, struct key key, const struct attar_eve
 	size_t n = 0;
 	int r = 0;
 
-	copy_text(type, sizeof(type), ev, RWBS);
+	block_event_text(type, sizeof(type), ev, BLOCK_RWBS);
 	while (r == 0 && state) {
 		struct open_request *open = state->value;
 		bool is_last = !open->has_next;
@@ -386,16 +341,25 @@ static int move(struct block *block, struct attar_state *state, struct key *from
 
 static struct key key_of(struct block *block, const struct attar_event *ev, bool is_bio)
 {
-	uint64_t dev = attar_arg_u64(ev, DEV), sector = attar_arg_u64(ev, AT);
+	uint64_t dev = attar_arg_u64(ev, BLOCK_DEV), sector = attar_arg_u64(ev, BLOCK_AT);
 	char type[BLOCK_TYPE_BYTES];
 	enum block_kind kind;
 
-	copy_text(type, sizeof(type), ev, RWBS);
-	kind = block_kind_of(type, sector, attar_arg_u64(ev, N_SECTORS));
+	block_event_text(type, sizeof(type), ev, BLOCK_RWBS);
+	kind = block_kind_of(type, sector, attar_arg_u64(ev, BLOCK_N_SECTORS));
 	return (struct key){
 		.dev = is_bio ? block_devices_disk(&block->selected, (uint32_t)dev) : dev,
 		.sector = kind == BLOCK_FLUSH || kind == BLOCK_COMMAND ? 0 : sector,
 		.kind = kind};
+}
+
+/* Whether it is of a selected device; if not, --count does not count the event. */
+static bool is_of_device(struct attar_run *run, const struct block *block, const struct key *key)
+{
+	if (block_devices_has(&block->selected, key->dev, key->sector))
+		return true;
+	attar_run_pass_over(run);
+	return false;
 }
 
 /* A write that waits for a flush, before its own data if it has some. */
@@ -405,7 +369,7 @@ static int wait_for_flush(struct attar_run *run, struct block *block, const stru
 	struct block_request request;
 
 	begin(run, ev, key, &request);
-	request.bytes = (uint32_t)(attar_arg_u64(ev, N_SECTORS) * SECTOR);
+	request.bytes = (uint32_t)(attar_arg_u64(ev, BLOCK_N_SECTORS) * SECTOR);
 	block->is_selected = request.is_selected;
 	return block_flushes_wait(&block->flushes, &request, ev->time);
 }
@@ -484,7 +448,7 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 	bool is_new;
 	int r;
 
-	if (!block_devices_has(&block->selected, key.dev))
+	if (!is_of_device(run, block, &key))
 		return 0;
 	if (key.kind == BLOCK_ASKING) /* schedulers before Linux 5.0 had an insert, too */
 		return stage == BLOCK_GETRQ ? wait_for_flush(run, block, ev, &key) : 0;
@@ -498,7 +462,7 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 		return r;
 	is_new = state->state == stage;
 	if (!is_new)
-		state = attar_states_set(block->states, &key, sizeof(key), stage, &at);
+		state = states_set_key(block->states, &key, sizeof(key), stage, &at);
 	if (!state)
 		return -ENOMEM;
 	open = state->value;
@@ -507,9 +471,9 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 	request = &open->request;
 	if (!is_new && state->ended == ATTAR_NO_STATE)
 		request->is_partial = true;
-	request->bytes = (uint32_t)bytes_of(ev);
+	request->bytes = (uint32_t)block_event_bytes(ev);
 	open->ioprio = ioprio_of(ev);
-	copy_text(request->type, sizeof(request->type), ev, RWBS);
+	block_event_text(request->type, sizeof(request->type), ev, BLOCK_RWBS);
 	block->is_selected = request->is_selected;
 	if (stage == BLOCK_ISSUE) {
 		open->issued = ev->time;
@@ -523,6 +487,8 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 		open->asks_fua = block_asks_fua(request->type);
 		r = open->asks_preflush ? wait_for_flush(run, block, ev, &key) : 0;
 	}
+	if (!request->is_selected)
+		attar_run_pass_over(run);
 	if (r < 0 || is_new || state->ended == ATTAR_NO_STATE || !request->is_selected ||
 		!block->passed)
 		return r;
@@ -550,7 +516,8 @@ static int on_requeue(struct attar_run *run, void *self, const struct attar_even
 	struct key key = key_of(block, ev, false);
 	struct attar_state *state;
 
-	(void)run;
+	if (!is_of_device(run, block, &key))
+		return 0;
 	state = find(block, &key, BLOCK_COMPLETE, ev);
 	if (state && state->state == BLOCK_ISSUE)
 		((struct open_request *)state->value)->is_requeued = true;
@@ -564,9 +531,8 @@ static int on_frontmerge(struct attar_run *run, void *self, const struct attar_e
 	struct key bio = key_of(block, ev, true), request = bio;
 	struct attar_state *state;
 
-	(void)run;
-	request.sector += attar_arg_u64(ev, N_SECTORS);
-	if (!block_devices_has(&block->selected, bio.dev))
+	request.sector += attar_arg_u64(ev, BLOCK_N_SECTORS);
+	if (!is_of_device(run, block, &bio))
 		return 0;
 	state = find(block, &request, BLOCK_ISSUE, NULL);
 	return state ? move(block, state, &request, &bio) : 0;
@@ -578,9 +544,11 @@ static int on_merge(struct attar_run *run, void *self, const struct attar_event 
 	struct block *block = self;
 	struct key key = key_of(block, ev, false);
 	const struct attar_stamp at = stamp_at(ev);
-	struct attar_state *state = find(block, &key, BLOCK_ISSUE, ev);
+	struct attar_state *state;
 
-	(void)run;
+	if (!is_of_device(run, block, &key))
+		return 0;
+	state = find(block, &key, BLOCK_ISSUE, ev);
 	if (!state)
 		return 0;
 	unset_superseded(block, state->value);
@@ -615,10 +583,11 @@ static int end_request(struct attar_run *run, struct block *block, const struct 
 		request->is_partial = true;
 	block->is_selected = request->is_selected;
 	if (!request->is_selected) {
+		attar_run_pass_over(run);
 		leave_out(block, request);
 		return r;
 	}
-	request->error = (int)attar_arg_i64(ev, ERROR);
+	request->error = (int)attar_arg_i64(ev, BLOCK_ERROR);
 	if (r == 0 && block->passed && !request->is_partial)
 		r = block->passed(block, request, state->ended, BLOCK_COMPLETE, state->duration);
 	if (r < 0 || !block->completed)
@@ -632,12 +601,12 @@ static int on_complete(struct attar_run *run, void *self, const struct attar_eve
 	struct block *block = self;
 	struct key key = key_of(block, ev, false);
 	const struct attar_stamp at = stamp_at(ev);
-	uint64_t n = attar_arg_u64(ev, N_SECTORS);
+	uint64_t n = attar_arg_u64(ev, BLOCK_N_SECTORS);
 	struct attar_state *state;
 	struct open_request *open;
 	int r;
 
-	if (!block_devices_has(&block->selected, key.dev))
+	if (!is_of_device(run, block, &key))
 		return 0;
 	if (key.kind == BLOCK_ASKING) {
 		block->is_selected =
@@ -653,7 +622,7 @@ static int on_complete(struct attar_run *run, void *self, const struct attar_eve
 	if (key.kind == BLOCK_DATA)
 		unset_superseded(block, open);
 	else if (open->is_superseded)
-		flushes_set_overlap(block, key.dev);
+		block_flushes_set_overlap(block, key.dev);
 	if (key.kind == BLOCK_DATA && open->issued && n * SECTOR < open->request.bytes &&
 		*open->request.type != 'D') {
 		struct key rest = key; /* a part has completed */
@@ -663,7 +632,7 @@ static int on_complete(struct attar_run *run, void *self, const struct attar_eve
 		open->request.bytes -= (uint32_t)(n * SECTOR);
 		return move(block, state, &key, &rest);
 	}
-	state = attar_states_set(block->states, &key, sizeof(key), BLOCK_COMPLETE, &at);
+	state = states_set_key(block->states, &key, sizeof(key), BLOCK_COMPLETE, &at);
 	if (!state)
 		return -ENOMEM;
 	r = end_request(run, block, ev, state);
@@ -686,7 +655,7 @@ int block_on_lost(struct attar_run *run, void *self, const struct attar_event *e
  */
 static uint64_t missed_requests(const struct attar_run *run, const struct block *block)
 {
-	uint64_t all = attar_run_source_undelivered(run, block->completions);
+	uint64_t all = run_source_undelivered(run, block->completions);
 
 	return all > block->unfinished + block->missed ? all - block->missed : block->unfinished;
 }
@@ -717,7 +686,7 @@ void block_add_remarks(
 			"'%s', asked for them, perhaps for an fsync() of these; -a shows them",
 			(unsigned long long)block->left_out,
 			block->left_out == 1 ? " is" : "es are", block->left_out_comm);
-	attar_states_remarks(block->states, report, "stages of requests");
+	attar_report_dropped(report, block->states, "stages of requests");
 	if (stats.evicted)
 		attar_report_remark(report,
 			"open requests dropped because there were too many: %llu",
@@ -760,69 +729,6 @@ static const struct attar_input inputs[BLOCK_EVENTS] = {
 
 /* ---- as events of other profilers ---- */
 
-/* An event of a request, see format. */
-struct emitted {
-	uint16_t common_type;
-	uint8_t common_flags, common_preempt_count;
-	int32_t common_pid;
-	uint32_t dev, n_sectors;
-	uint64_t sector;
-	uint32_t bytes;
-	int32_t error;
-	char rwbs[BLOCK_TYPE_BYTES], comm[BLOCK_COMM_BYTES], stage[12];
-};
-
-_Static_assert(sizeof(struct emitted) == 72 && offsetof(struct emitted, stage) == 60, "format");
-
-static const char format[] =
-	"name: blktrace\n"
-	"ID: 0\n"
-	"format:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
-	"\n"
-	"\tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n"
-	"\tfield:unsigned int nr_sector;\toffset:12;\tsize:4;\tsigned:0;\n"
-	"\tfield:sector_t sector;\toffset:16;\tsize:8;\tsigned:0;\n"
-	"\tfield:unsigned int bytes;\toffset:24;\tsize:4;\tsigned:0;\n"
-	"\tfield:int error;\toffset:28;\tsize:4;\tsigned:1;\n"
-	"\tfield:char rwbs[12];\toffset:32;\tsize:12;\tsigned:0;\n"
-	"\tfield:char comm[16];\toffset:44;\tsize:16;\tsigned:0;\n"
-	"\tfield:char stage[12];\toffset:60;\tsize:12;\tsigned:0;\n"
-	"\n"
-	"print fmt: \"stage=%s dev=%d,%d rwbs=%s sector=%llu nr_sector=%u bytes=%u comm=%s "
-	"error=%d\", REC->stage, ((unsigned int)((REC->dev) >> 20)), ((unsigned int)((REC->dev) & "
-	"((1U << 20) - 1))), REC->rwbs, REC->sector, REC->nr_sector, REC->bytes, REC->comm, "
-	"REC->error\n";
-
-int block_emit_fields(struct attar_run *run)
-{
-	return attar_run_emits(run) ? attar_run_emit_fields(run, format) : 0;
-}
-
-/* The stage is the last word of the tracepoint's name: "insert" of block:block_rq_insert. */
-int block_emit(struct attar_run *run, const struct attar_event *ev)
-{
-	const struct attar_sample *s = &ev->record->sample;
-	struct emitted emitted = {.dev = (uint32_t)attar_arg_u64(ev, DEV),
-		.n_sectors = (uint32_t)attar_arg_u64(ev, N_SECTORS),
-		.sector = attar_arg_u64(ev, AT),
-		.bytes = (uint32_t)bytes_of(ev)};
-
-	if (s->raw && s->raw_size >= offsetof(struct emitted, dev))
-		memcpy(&emitted, s->raw, offsetof(struct emitted, dev));
-	if (attar_arg_exists(ev, ERROR))
-		emitted.error = (int32_t)attar_arg_i64(ev, ERROR);
-	copy_text(emitted.rwbs, sizeof(emitted.rwbs), ev, RWBS);
-	if (attar_arg_exists(ev, COMM))
-		copy_text(emitted.comm, sizeof(emitted.comm), ev, COMM);
-	snprintf(emitted.stage, sizeof(emitted.stage), "%s",
-		strrchr(attar_run_source_name(run, ev->counter), '_') + 1);
-	return attar_run_emit(run, &emitted);
-}
-
 int block_emits(struct attar_run *run, struct block *block, const struct attar_event *ev)
 {
 	const char *name = attar_run_source_name(run, ev->counter);
@@ -836,7 +742,20 @@ int block_emits(struct attar_run *run, struct block *block, const struct attar_e
 		return r;
 	return block->is_selected &&
 	       block_devices_has(&block->selected,
-		       block_devices_disk(&block->selected, (uint32_t)attar_arg_u64(ev, DEV)));
+		       block_devices_disk(&block->selected, (uint32_t)attar_arg_u64(ev, BLOCK_DEV)),
+		       attar_arg_u64(ev, BLOCK_AT));
+}
+
+static void add_filter(struct block *block, size_t i)
+{
+	const struct block_device *named = &block->selected.devs[0];
+	char sectors[64] = "";
+
+	if (named->last)
+		snprintf(sectors, sizeof(sectors), "&&sector>=%" PRIu64 "&&sector<=%" PRIu64,
+			named->first, named->last);
+	snprintf(block->events[i], sizeof(block->events[i]), "%s/dev==%u%s/", inputs[i].event,
+		named->dev, sectors);
 }
 
 /* With one device, the kernel drops the requests of others; a bio may be for a partition. */
@@ -848,8 +767,7 @@ static int open_events(struct attar_run *run, struct block *block)
 		block->inputs[i] = inputs[i];
 		if (block->selected.n_devs != 1 || strncmp(inputs[i].event, "block:block_rq_", 15))
 			continue;
-		snprintf(block->events[i], sizeof(block->events[i]), "%s/dev==%u/", inputs[i].event,
-			block->selected.dev[0]);
+		add_filter(block, i);
 		block->inputs[i].event = block->events[i];
 	}
 	for (size_t i = 0; r == 0 && i < BLOCK_EVENTS; i++) {

@@ -22,7 +22,17 @@ enum { BLOCK_COMM_BYTES = 16, BLOCK_TYPE_BYTES = 12, BLOCK_EVENTS = 7 };
  */
 enum block_stage { BLOCK_GETRQ, BLOCK_INSERT, BLOCK_ISSUE, BLOCK_COMPLETE, BLOCK_STAGES };
 
-const char *block_stage_name(enum block_stage stage);
+/* Fields of the events: events of bios have no bytes, the completion has no comm. */
+enum block_field {
+	BLOCK_DEV,
+	BLOCK_AT,
+	BLOCK_N_SECTORS,
+	BLOCK_RWBS,
+	BLOCK_COMM,
+	BLOCK_BYTES,
+	BLOCK_ERROR,
+	BLOCK_IOPRIO
+};
 
 /* A request, when it has completed or passed from one stage to the next. */
 struct block_request {
@@ -50,7 +60,7 @@ struct block {
 	const char *devices;           /* NAME,... */
 	struct block_devices selected; /* by devices */
 	struct attar_input inputs[BLOCK_EVENTS];
-	char events[BLOCK_EVENTS][64]; /* their text with a filter */
+	char events[BLOCK_EVENTS][128]; /* their text with a filter */
 	struct attar_states *states;   /* open requests by device and sector */
 	bool is_selected;              /* the request of the newest event, if it has begun */
 	struct block_flushes flushes;
@@ -84,10 +94,6 @@ void block_close(struct block *block);
  */
 int block_emits(struct attar_run *run, struct block *block, const struct attar_event *ev);
 
-/* Adds it as an event with its stage. Before, from open(): block_emit_fields(). */
-int block_emit(struct attar_run *run, const struct attar_event *ev);
-int block_emit_fields(struct attar_run *run);
-
 /* For attar_profiler.lost. */
 int block_on_lost(struct attar_run *run, void *self, const struct attar_event *ev);
 
@@ -95,9 +101,21 @@ int block_on_lost(struct attar_run *run, void *self, const struct attar_event *e
 void block_add_remarks(
 	const struct attar_run *run, const struct block *block, struct attar_report *report);
 
+/* ---- emit.c ---- */
+
+/* Copies the text of a field, padded with zeros to `max` bytes. */
+void block_event_text(char *to, size_t max, const struct attar_event *ev, enum block_field field);
+
+/* The size of a request or of a completion, which has no bytes. */
+uint64_t block_event_bytes(const struct attar_event *ev);
+
+/* Adds it as an event with its stage. Before, from open(): block_emit_fields(). */
+int block_emit(struct attar_run *run, const struct attar_event *ev);
+int block_emit_fields(struct attar_run *run);
+
 #define BLOCK_OPTION(state_)                                                                       \
-	ATTAR_JOINED(state_, block.devices, 'd', "device", "DEV",                                  \
-		"only these block devices: /dev/sda, sda or 8:0; default: all",                    \
+	ATTAR_JOINED(state_, block.devices, 0, "device", "DEV",                                    \
+		"only these block devices: /dev/sda, sda or 8:0 (default all)",                    \
 		.complete = "file")
 
 #endif

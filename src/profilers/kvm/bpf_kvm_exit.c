@@ -62,7 +62,8 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct vcpu *prev = bpf_kvm_exit_find(b, attar_arg_u64(ev, PREV_PID)),
 		    *next = bpf_kvm_exit_find(b, attar_arg_u64(ev, NEXT_PID));
 
-	(void)run;
+	if (!prev && !next)
+		attar_run_pass_over(run);
 	if (prev) {
 		prev->left = ev->time;
 		prev->ready = prev_is_runnable(attar_arg_u64(ev, PREV_STATE)) ? ev->time : 0;
@@ -82,7 +83,8 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 {
 	struct vcpu *vcpu = bpf_kvm_exit_find(self, attar_arg_u64(ev, 0));
 
-	(void)run;
+	if (!vcpu)
+		attar_run_pass_over(run);
 	if (vcpu && vcpu->left && !vcpu->ready) {
 		vcpu->wait += ev->time - vcpu->left;
 		vcpu->ready = ev->time;
@@ -121,7 +123,7 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	struct attar_keyrow *row, *process;
 	uint64_t delay;
 
-	if (attar_run_emits(run))
+	if (run_emits(run))
 		return latency >= b->threshold && !kvm_exit_is_idle(exit);
 	if (!vcpu)
 		return 0;
@@ -137,7 +139,7 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	row->interval.sums[WAIT] += vcpu->wait;
 	row->interval.sums[RUN_DELAY] += vcpu->run_delay;
 	row->interval.sums[SWITCHES] += vcpu->switches;
-	if (!b->than || delay <= b->than || !attar_run_wants_lines(run))
+	if (!b->than || delay <= b->than || !attar_run_wants(run, ATTAR_WANT_LINES))
 		return 0;
 	return add_line(run, b, ev, exit, latency, vcpu);
 }
@@ -181,7 +183,7 @@ static int bpf_kvm_exit_report(
 
 	if (r == 0)
 		r = kvm_exits_report(run, &b->exits, report, scope, columns, cells);
-	return r == 0 && b->file && (scope == ATTAR_SCOPE_INTERVAL || !attar_run_has_intervals(run))
+	return r == 0 && b->file && (scope == ATTAR_SCOPE_INTERVAL || !run_has_intervals(run))
 		       ? write_longest(run, b)
 		       : r;
 }
@@ -207,7 +209,7 @@ static int bpf_kvm_exit_open(struct attar_run *run, void *self)
 	const struct attar_keytable_opts longest = {
 		.size = sizeof(longest), .hists = 1, .keys_max = VCPUS_MAX};
 	struct bpf_kvm_exit *b = self;
-	bool emits = attar_run_emits(run); /* exits, without what happens in them */
+	bool emits = run_emits(run); /* exits, without what happens in them */
 	int r = emits ? 0 : attar_run_select_tasks(run);
 
 	if (r == 0 && b->detail && !b->perins)

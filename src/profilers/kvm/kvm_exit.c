@@ -2,6 +2,7 @@
 /* kvm-exit: how long the exits of KVM guests take, by reason. */
 #include <errno.h>
 
+#include "attar/builtin.h"
 #include "kvm/kvm_exits.h"
 
 enum { IN_KERNEL = KVM_SUMS, SUMS }; /* exits from code of the guest's kernel */
@@ -39,15 +40,15 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	struct attar_section *lines;
 	struct attar_keyrow *row;
 
-	if (attar_run_emits(run))
+	if (run_emits(run))
 		return !s->than || is_slow(s, exit, latency);
 	row = kvm_exits_add(&s->exits, ev->thread, exit, latency);
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[IN_KERNEL] += exit->address >> 63;
-	if (attar_run_wants_spans(run) && add_span(run, &s->exits, ev, exit) < 0)
+	if (attar_run_wants(run, ATTAR_WANT_SPANS) && add_span(run, &s->exits, ev, exit) < 0)
 		return -ENOMEM;
-	if (!s->than || !is_slow(s, exit, latency) || !attar_run_wants_lines(run))
+	if (!s->than || !is_slow(s, exit, latency) || !attar_run_wants(run, ATTAR_WANT_LINES))
 		return 0;
 	lines = attar_run_lines(run, "slow exits", kvm_exit_line_columns);
 	if (!lines)

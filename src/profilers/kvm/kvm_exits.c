@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/keys.h"
+#include "lib/task_by.h"
 
 /* As in the field isa of kvm:kvm_exit; on arm64 there is no such field. */
 enum { ISA_VMX = 1, ISA_SVM, ISA_ARM };
@@ -17,7 +18,7 @@ enum { ARM_TRAP = 2, ARM_NO_TRAP = 0x100, ARM_CODES = 0xff };
 
 struct row_key {
 	uint64_t reason;
-	struct keys_thread task; /* its number can be that of a process; 0: all */
+	struct keys_thread task; /* its number can be the number of a process; 0: all */
 };
 
 struct row_label {
@@ -40,9 +41,12 @@ static uint64_t reason_of(const struct attar_event *ev)
 }
 
 static bool is_wanted(
-	const struct kvm_exits *k, const struct attar_run *run, const struct attar_event *ev)
+	const struct kvm_exits *k, struct attar_run *run, const struct attar_event *ev)
 {
-	return !k->selects || attar_run_is_selected(run, ev->thread);
+	if (!k->selects || attar_run_is_selected(run, ev->thread))
+		return true;
+	attar_run_pass_over(run);
+	return false;
 }
 
 static int on_exit_event(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -139,7 +143,8 @@ struct attar_keyrow *kvm_exits_add(struct kvm_exits *k, const struct attar_threa
 	struct row_label *label;
 
 	if (k->by == KVM_BY_THREAD)
-		key.task = keys_make_thread(thread->tid, thread->comm, strlen(thread->comm));
+		key.task =
+			keys_make_thread(thread, thread->tid, thread->comm, strlen(thread->comm));
 	else if (k->by == KVM_BY_PROCESS)
 		key.task.tid = pid;
 	row = attar_keytable_at(k->table, &key, sizeof(key));
@@ -197,7 +202,7 @@ static void add_row(const struct kvm_exits *k, struct attar_section *table,
 	if (k->by != KVM_BY_REASON)
 		attar_cell_i64(table, key ? label->pid : -1);
 	if (k->by == KVM_BY_THREAD) {
-		attar_cell_i64(table, key ? key->task.tid : -1);
+		attar_cell_i64(table, key ? task_by_id(key->task.tid) : -1);
 		attar_cell_text(table, key ? key->task.comm : "");
 	}
 	if (key)

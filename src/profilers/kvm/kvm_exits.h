@@ -12,7 +12,7 @@
 #include "attar/run.h"
 #include "lib/heatmap.h"
 
-/* Sums of a row; those of the profiler follow. */
+/* Sums of a row; sums of the profiler follow. */
 enum { KVM_TOTAL, KVM_SUMS };
 
 struct kvm_exit {
@@ -47,7 +47,7 @@ struct kvm_exits {
 	struct heatmap *heatmap;
 };
 
-/* n_sums: of each row, KVM_SUMS and those of the profiler. */
+/* n_sums: of each row, KVM_SUMS and the sums of the profiler. */
 int kvm_exits_open(struct attar_run *run, struct kvm_exits *k, size_t n_sums);
 void kvm_exits_close(struct kvm_exits *k);
 
@@ -67,7 +67,7 @@ void kvm_exit_name(const struct kvm_exits *k, uint64_t reason, char text[KVM_NAM
 struct attar_keyrow *kvm_exits_add(struct kvm_exits *k, const struct attar_thread *thread,
 	const struct kvm_exit *exit, uint64_t latency);
 
-/* Adds the table "exits" to the report. columns() and cells() add those of the profiler. */
+/* Adds the table "exits" to the report. columns() and cells() add what the profiler has. */
 int kvm_exits_report(const struct attar_run *run, struct kvm_exits *k, struct attar_report *report,
 	enum attar_scope scope, void (*columns)(struct attar_section *table),
 	void (*cells)(struct attar_section *table, const struct attar_keysums *sums));

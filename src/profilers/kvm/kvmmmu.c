@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/private/report.h"
 #include "attar/run.h"
 
 enum { CREATED, FOUND, ZAPPED, PAGE_SUMS };
@@ -20,7 +21,7 @@ struct page_key {
 	uint32_t level;
 };
 
-/* Of an entry that maps memory, and of one for MMIO. */
+/* The key of an entry that maps memory, and of one for MMIO. */
 struct entry_key {
 	int32_t pid;
 	uint32_t level;  /* 0: MMIO */
@@ -65,7 +66,7 @@ static int add_line(struct attar_run *run, void *self, const struct attar_event 
 	const struct kvmmmu *k = self;
 	struct attar_section *lines;
 
-	if (!k->detail || !attar_run_wants_lines(run))
+	if (!k->detail || !attar_run_wants(run, ATTAR_WANT_LINES))
 		return 0;
 	lines = attar_run_lines(run, "events", line_columns);
 	if (!lines)
@@ -73,8 +74,8 @@ static int add_line(struct attar_run *run, void *self, const struct attar_event 
 	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_text(lines, spec->name);
 	if (spec->format)
-		attar_cell_fields(lines, spec->format, sample->raw, sample->raw_size,
-			attar_run_wants_values(run));
+		cell_fields(lines, spec->format, sample->raw, sample->raw_size,
+			attar_run_wants(run, ATTAR_WANT_VALUES));
 	return 0;
 }
 

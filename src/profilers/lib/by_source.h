@@ -9,7 +9,7 @@
  *	...
  *	r = by_source_get(&sums, run, self, ev->counter, &sum);
  *
- * Numbers of sources are final with the first event: those of refused events are removed before.
+ * Numbers of sources are final with the first event: sources of refused events are removed before.
  * Events that appear during the run are learned when the first of them is delivered.
  */
 #ifndef PROFILERS_LIB_BY_SOURCE_H

@@ -188,3 +188,117 @@ bool cgroups_service(pid_t pid, char *ret_name, size_t size)
 	return (find_group(pid, NULL, group) && find_service(group, ret_name, size)) ||
 	       (find_group(pid, "name=systemd", group) && find_service(group, ret_name, size));
 }
+
+/* ---- memory and block I/O ---- */
+
+bool cgroups_group(pid_t pid, const char *controller, char *ret_group, size_t size)
+{
+	char hierarchy[PATH_MAX], group[PATH_MAX];
+	bool is_v1;
+
+	if (!cgroups_hierarchy(controller, hierarchy, sizeof(hierarchy), &is_v1) ||
+		!find_group(pid, is_v1 ? controller : NULL, group))
+		return false;
+	snprintf(ret_group, size, "%s", group);
+	return true;
+}
+
+/* Calls fn for the group of the process and those that contain it, until it returns true. */
+static bool find_up(pid_t pid, const char *controller,
+	bool (*fn)(const char *hierarchy, const char *group, bool is_v1, char *text, size_t size),
+	char *text, size_t size)
+{
+	char hierarchy[PATH_MAX], group[PATH_MAX];
+	bool is_v1;
+
+	if (!cgroups_hierarchy(controller, hierarchy, sizeof(hierarchy), &is_v1) ||
+		!find_group(pid, is_v1 ? controller : NULL, group))
+		return false;
+	while (!fn(hierarchy, group, is_v1, text, size)) {
+		char *end = strrchr(group, '/');
+
+		if (!end || !*group)
+			return false;
+		*end = '\0';
+	}
+	return true;
+}
+
+static bool is_memory_full(
+	const char *hierarchy, const char *group, bool is_v1, char *text, size_t size)
+{
+	long long limit = read_number(
+			  hierarchy, group, is_v1 ? "memory.limit_in_bytes" : "memory.max"),
+		  used = read_number(
+			  hierarchy, group, is_v1 ? "memory.usage_in_bytes" : "memory.current");
+
+	if (limit <= 0 || used < limit / 20 * 19)
+		return false;
+	snprintf(text, size, "control group %s uses %lld of the %lld MB of memory that it may use",
+		*group ? group : "/", used / 1000000, limit / 1000000);
+	return true;
+}
+
+bool cgroups_memory_is_full(pid_t pid, char *ret_text, size_t size)
+{
+	return find_up(pid, "memory", is_memory_full, ret_text, size);
+}
+
+/* Version 1 has a file with a line for each device, "7:0 10"; version 2 "7:0 wiops=10 rbps=max". */
+static bool has_io_limit(
+	const char *hierarchy, const char *group, bool is_v1, char *text, size_t size)
+{
+	static const char *const v1[] = {"blkio.throttle.write_iops_device",
+		"blkio.throttle.read_iops_device", "blkio.throttle.write_bps_device",
+		"blkio.throttle.read_bps_device"};
+	const char *const v2[] = {"io.max"};
+	const char *const *names = is_v1 ? v1 : v2;
+	size_t n = is_v1 ? sizeof(v1) / sizeof(*v1) : 1;
+	char line[128];
+
+	for (size_t i = 0; i < n; i++) {
+		FILE *file = open_file(hierarchy, group, names[i]);
+		bool is_found = file && fgets(line, sizeof(line), file);
+
+		if (file)
+			fclose(file);
+		if (!is_found)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(text, size, "control group %s has the limit %s: %s", *group ? group : "/",
+			names[i], line);
+		return true;
+	}
+	return false;
+}
+
+bool cgroups_io_limit(pid_t pid, char *ret_text, size_t size)
+{
+	return find_up(pid, "blkio", has_io_limit, ret_text, size) ||
+	       find_up(pid, "io", has_io_limit, ret_text, size);
+}
+
+/* ---- pressure ---- */
+
+bool cgroups_pressure(pid_t pid, struct group_pressure *ret_pressure)
+{
+	char hierarchy[PATH_MAX], group[PATH_MAX];
+	unsigned long long total;
+	bool is_v1, is_read;
+	FILE *file;
+
+	/* no controller has this name: the hierarchy of version 2 */
+	if (!cgroups_hierarchy("pressure", hierarchy, sizeof(hierarchy), &is_v1) ||
+		!find_group(pid, NULL, group) || !group[1])
+		return false;
+	file = open_file(hierarchy, group, "memory.pressure");
+	is_read =
+		file && fscanf(file, "some avg10=%*f avg60=%*f avg300=%*f total=%llu", &total) == 1;
+	if (file)
+		fclose(file);
+	if (!is_read)
+		return false;
+	snprintf(ret_pressure->group, sizeof(ret_pressure->group), "%s", group);
+	ret_pressure->memory = total;
+	return true;
+}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "attar/private/pairs.h"
 #include "lib/held_command.h"
 
 bool held_command_find(struct held_command *held, const struct attar_run *run, pid_t tid)
@@ -24,4 +25,10 @@ bool held_command_ends(
 		return false;
 	held->is_over = true;
 	return true;
+}
+
+const struct attar_start *held_command_end_pair(
+	struct attar_pairs *pairs, const void *key, size_t size, const struct attar_stamp *at)
+{
+	return pairs_find_open(pairs, key, size) ? attar_pairs_end(pairs, key, size, at) : NULL;
 }

@@ -31,4 +31,8 @@ static inline bool held_command_is(
 bool held_command_ends(
 	struct held_command *held, const struct attar_run *run, const struct attar_event *ev);
 
+/* Ends an open pair of the command. Without one, there is no end that could lack a start: NULL. */
+const struct attar_start *held_command_end_pair(
+	struct attar_pairs *pairs, const void *key, size_t size, const struct attar_stamp *at);
+
 #endif

@@ -6,7 +6,7 @@
 
 enum { SLOTS = 4096, SYSCALL_BYTES = 32 };
 
-/* Of a location, by its hash. A location with the same hash replaces it. */
+/* What is known of a location, by its hash. A location with the same hash replaces it. */
 struct slot {
 	attar_location location;
 	uint8_t mark; /* enum frame_mark */
@@ -28,7 +28,7 @@ static const struct {
 		"io_schedule io_schedule_timeout bit_wait_io bit_wait_io_timeout "
 		"folio_wait_bit_common wait_on_page_bit* __wait_on_buffer submit_bio_wait "
 		"bio_await_chain blk_mq_get_tag blk_execute_rq blk_mq_freeze_queue* "
-		"blkdev_issue_flush rq_qos_wait wbt_wait read_events jbd2_* start_this_handle "
+		"blkdev_issue_flush rq_qos_wait wbt_wait jbd2_* start_this_handle "
 		"wait_transaction_locked ext4_sync_file xfs_log_* xlog_* xfs_buf_* xfs_file_fsync "
 		"btrfs_* f2fs_* balance_dirty_pages* wait_sb_inodes sync_inodes_sb "
 		"wb_wait_for_completion dio_await_completion nfs_* nfs4_* rpc_wait_bit_killable "
@@ -37,7 +37,8 @@ static const struct {
 		     "__down* down down_interruptible rt_mutex_lock* rt_mutex_slowlock* "
 		     "__rt_mutex_slowlock* rt_spin_lock* rwbase_* percpu_rwsem_wait "
 		     "__percpu_down_read lock_mount* posix_lock_inode_wait flock_lock_inode_wait "
-		     "locks_lock_inode_wait fcntl_setlk do_semtimedop __do_semtimedop"},
+		     "locks_lock_inode_wait fcntl_setlk __break_lease do_semtimedop "
+		     "__do_semtimedop"},
 	{FRAME_FUTEX,
 		"futex_wait __futex_wait futex_wait_queue* futex_lock_pi futex_wait_requeue_pi "
 		"futex_wait_multiple"},
@@ -45,7 +46,8 @@ static const struct {
 		      "msleep_interruptible usleep_range*"},
 	{FRAME_WORK,
 		"ep_poll do_epoll_wait do_sys_poll do_select core_sys_select inet_csk_accept "
-		"inet_accept unix_accept vsock_accept io_cqring_wait do_sigtimedwait do_sigsuspend "
+		"inet_accept unix_accept vsock_accept io_cqring_wait read_events do_sigtimedwait "
+		"do_sigsuspend "
 		"sigsuspend __do_sys_pause inotify_read fanotify_read eventfd_read timerfd_read* "
 		"signalfd_dequeue signalfd_read* n_tty_read do_wait kernel_wait4 "
 		"wait_for_vfork_done kernel_clone _do_fork worker_thread kthreadd rescuer_thread "
@@ -55,7 +57,9 @@ static const struct {
 		"unix_stream_* unix_dgram_* unix_wait_for_peer sock_alloc_send_pskb tcp_recvmsg* "
 		"tcp_sendmsg* sk_wait_data sk_stream_wait_memory inet_stream_connect "
 		"inet_wait_for_connect __skb_wait_for_more_packets skb_recv_datagram "
-		"__skb_recv_datagram vsock_* do_msgrcv do_msgsnd wq_sleep do_mq_timed*"},
+		"__skb_recv_datagram vsock_* do_msgrcv do_msgsnd wq_sleep do_mq_timed* "
+		"n_tty_write handle_userfault sk_stream_wait_close seccomp_do_user_notification "
+		"fanotify_handle_event fanotify_get_response"},
 	{FRAME_SPIN, "native_queued_spin_lock_slowpath queued_spin_lock_slowpath "
 		     "__pv_queued_spin_lock_slowpath queued_write_lock_slowpath "
 		     "queued_read_lock_slowpath osq_lock mutex_spin_on_owner "
@@ -105,7 +109,8 @@ static const char *syscall_of(const char *name)
 	} others[] = {{"ksys_mmap_pgoff", "mmap"}, {"ksys_fadvise64_64", "fadvise64"},
 		{"do_sys_open", "openat"}, {"do_sys_openat2", "openat"}, {"do_readv", "readv"},
 		{"kern_select", "select"}, {"do_pselect", "pselect6"}, {"do_writev", "writev"},
-		{"do_preadv", "preadv"}, {"do_pwritev", "pwritev"}};
+		{"do_preadv", "preadv"}, {"do_pwritev", "pwritev"},
+		{"do_semtimedop", "semtimedop"}};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (!strncmp(name, others[i].function, strcspn(name, ".")) &&
@@ -148,7 +153,7 @@ static enum frame_mark mark_of_go(const char *name)
 static void set_mark(struct slot *slot, const char *name)
 {
 	slot->mark = mark_of(name);
-	if (slot->mark != FRAME_SYSCALL)
+	if (!syscall_of(name)) /* some are functions in which threads wait, too */
 		return;
 	strncpy(slot->syscall, syscall_of(name), SYSCALL_BYTES - 1);
 	slot->syscall[strcspn(slot->syscall, ".")] = '\0';
@@ -202,8 +207,12 @@ const char *frames_syscall(struct frames *frames, attar_location location)
 }
 
 static void kernel_frames_take(
-	struct frame_summary *summary, attar_location location, enum frame_mark mark)
+	struct frame_summary *summary, attar_location location, const struct slot *slot)
 {
+	const enum frame_mark mark = slot->mark;
+
+	if (*slot->syscall)
+		summary->syscall = location;
 	if (mark >= FRAME_DISK && mark <= FRAME_PEER) {
 		if (!summary->waits)
 			summary->waits = mark;
@@ -212,8 +221,6 @@ static void kernel_frames_take(
 			summary->runs = mark;
 	} else if (mark == FRAME_PERF) {
 		summary->is_perf = true;
-	} else if (mark == FRAME_SYSCALL) {
-		summary->syscall = location;
 	} else if (mark == FRAME_KTHREAD) {
 		summary->is_kernel_thread = true;
 	}
@@ -230,7 +237,7 @@ void frames_read(struct frames *frames, const attar_location *stack, size_t n,
 		if (!slot)
 			break;
 		summary.has_names |= slot->has_name;
-		kernel_frames_take(&summary, stack[i], slot->mark);
+		kernel_frames_take(&summary, stack[i], slot);
 	}
 	*ret_summary = summary;
 }
@@ -295,7 +302,7 @@ attar_location frames_add_name(
 		set_mark(slot, name);
 	}
 	summary->has_names = true;
-	kernel_frames_take(summary, label, slot->mark);
+	kernel_frames_take(summary, label, slot);
 	return label;
 }
 

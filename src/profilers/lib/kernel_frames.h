@@ -56,9 +56,9 @@ void frames_read(struct frames *frames, const attar_location *stack, size_t n,
 
 /*
  * Whether the kernel works for events of perf_event_open(2) in this stack: it copies them for a new
- * thread, removes those of one that exits, or writes records of names and mappings. They are those
- * of attar or of another profiler that watches the thread, so the thread has not caused the time
- * and the allocations.
+ * thread, removes the events of one that exits, or writes records of names and mappings. They are
+ * events of attar or of another profiler that watches the thread, so the thread has not caused the
+ * time and the allocations.
  */
 bool frames_are_of_perf(struct frames *frames, const attar_location *stack, size_t n);
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "attar/private/event.h"
+#include "attar/private/expr.h"
 #include "lib/keys.h"
+#include "lib/task_by.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +23,7 @@ int keys_compile(struct attar_run *run, uint32_t source, const char *name, const
 		.n_variables = sees_key,
 		.variables = &key};
 	size_t heading;
-	const char *text = option ? attar_event_option_expr(option, &heading) : otherwise;
+	const char *text = option ? event_option_expr(option, &heading) : otherwise;
 
 	return text ? attar_run_expr(run, source, text, &opts, ret_expr) : 0;
 }
@@ -27,7 +31,7 @@ int keys_compile(struct attar_run *run, uint32_t source, const char *name, const
 const char *keys_column(const struct attar_event_option *option, char name[KEYS_NAME_BYTES])
 {
 	size_t n = 0;
-	const char *text = attar_event_option_expr(option, &n);
+	const char *text = event_option_expr(option, &n);
 
 	snprintf(name, KEYS_NAME_BYTES, "%.*s", n ? (int)n : KEYS_NAME_BYTES - 1, option->value);
 	return text;
@@ -48,7 +52,7 @@ bool keys_read_program(const struct attar_expr *expr)
 	char part[TEXT_BYTES];
 	bool reads = false;
 
-	for (size_t i = 0; !reads && attar_expr_part(expr, i, part, sizeof(part)); i++)
+	for (size_t i = 0; !reads && expr_part(expr, i, part, sizeof(part)); i++)
 		reads = strstr(part, " ustring(") || strstr(part, " fd_name(");
 	return reads;
 }
@@ -77,13 +81,38 @@ void keys_add_text(struct attar_section *table, const char *bytes, size_t n)
 	attar_cell_text(table, text);
 }
 
+bool keys_is_number(const struct attar_expr *key)
+{
+	return key && attar_expr_columns(key) == 1 &&
+	       attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER;
+}
+
+int keys_check_printed(const struct attar_event_spec *spec, const struct attar_expr *key)
+{
+	if (keys_is_number(key))
+		return 0;
+	return attar_fail(-EINVAL,
+		"'%s': printkey= requires a key that is a number" ATTAR_FIX
+		"set key= to one number",
+		spec->name);
+}
+
+bool keys_print_number(const struct attar_event_spec *spec)
+{
+	const struct attar_event_option *option = attar_spec_get_option(spec, "printkey");
+	char name[KEYS_NAME_BYTES];
+
+	return option && !strcmp(keys_column(option, name), "key");
+}
+
 void keys_add_printed_column(struct attar_section *table, const struct attar_event_spec *spec)
 {
 	const struct attar_event_option *option = attar_spec_get_option(spec, "printkey");
 	char name[KEYS_NAME_BYTES];
 	bool is_named = keys_column(option, name) != option->value;
 
-	attar_section_column(table, is_named ? name : "key", ATTAR_UNIT_TEXT);
+	attar_section_column(table, is_named ? name : "key",
+		keys_print_number(spec) ? ATTAR_UNIT_ID : ATTAR_UNIT_TEXT);
 }
 
 void keys_print(
@@ -104,11 +133,15 @@ void keys_print(
 		snprintf(text, size, "%lld", (long long)value.number);
 }
 
-void keys_add_printed(struct attar_run *run, struct attar_section *table, struct attar_expr *print,
-	uint64_t number)
+void keys_add_printed(struct attar_run *run, struct attar_section *table,
+	const struct attar_event_spec *spec, struct attar_expr *print, uint64_t number)
 {
 	char text[TEXT_BYTES];
 
+	if (keys_print_number(spec)) {
+		attar_cell_i64(table, (int64_t)number);
+		return;
+	}
 	keys_print(run, print, number, text, sizeof(text));
 	attar_cell_text(table, text);
 }
@@ -152,9 +185,10 @@ void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *
 	}
 }
 
-struct keys_thread keys_make_thread(pid_t tid, const char *comm, size_t n)
+struct keys_thread keys_make_thread(
+	const struct attar_thread *thread, pid_t tid, const char *comm, size_t n)
 {
-	struct keys_thread key = {.tid = tid};
+	struct keys_thread key = {.tid = thread ? (int64_t)task_by_life(thread) : tid};
 
 	if (comm)
 		memcpy(key.comm, comm, n < KEYS_COMM_BYTES ? n : KEYS_COMM_BYTES - 1);
@@ -172,7 +206,7 @@ void keys_add_thread(struct attar_section *table, const struct attar_keyrow *row
 	const struct keys_thread *key = row->key;
 
 	if (key)
-		attar_cell_i64(table, key->tid); /* -1: exiting */
+		attar_cell_i64(table, task_by_id(key->tid)); /* -1: exiting */
 	else
 		attar_cell_none(table);
 	attar_cell_text(table, key ? key->comm : "[others]");

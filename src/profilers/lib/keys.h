@@ -37,6 +37,15 @@ void keys_add_columns(struct attar_section *table, const struct attar_expr *key)
 void keys_add_cells(
 	struct attar_section *table, const struct attar_expr *key, const void *bytes, size_t size);
 
+/* Whether the key is one number. */
+bool keys_is_number(const struct attar_expr *key);
+
+/* -EINVAL: the event has printkey=, but its key is not one number. */
+int keys_check_printed(const struct attar_event_spec *spec, const struct attar_expr *key);
+
+/* Whether printkey= of an event only gives a heading: "[NAME:]key". The key is a number then. */
+bool keys_print_number(const struct attar_event_spec *spec);
+
 /* Adds the column of printkey= of an event, which has the heading of printkey=, or "key". */
 void keys_add_printed_column(struct attar_section *table, const struct attar_event_spec *spec);
 
@@ -44,9 +53,9 @@ void keys_add_printed_column(struct attar_section *table, const struct attar_eve
 void keys_print(
 	struct attar_run *run, struct attar_expr *print, uint64_t number, char *text, size_t size);
 
-/* Adds the same as a cell. */
-void keys_add_printed(struct attar_run *run, struct attar_section *table, struct attar_expr *print,
-	uint64_t number);
+/* Adds the same as a cell of the column of this event, or the number. */
+void keys_add_printed(struct attar_run *run, struct attar_section *table,
+	const struct attar_event_spec *spec, struct attar_expr *print, uint64_t number);
 
 /* "pid 12, comm sh": the values of a key as one string, cut to size bytes. */
 void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *text, size_t size);
@@ -58,12 +67,13 @@ enum { KEYS_COMM_BYTES = 16 };
  * its number later. Padded with zeros.
  */
 struct keys_thread {
-	int64_t tid;
+	int64_t tid; /* see task_by_life() */
 	char comm[KEYS_COMM_BYTES];
 };
 
-/* comm: n bytes; NULL: unknown. */
-struct keys_thread keys_make_thread(pid_t tid, const char *comm, size_t n);
+/* thread NULL: not known. comm: n bytes; NULL: unknown. */
+struct keys_thread keys_make_thread(
+	const struct attar_thread *thread, pid_t tid, const char *comm, size_t n);
 
 /* Adds the columns, and the cells of a row with such a key: the number, and the name. */
 void keys_add_thread_columns(struct attar_section *table);

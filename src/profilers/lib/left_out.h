@@ -6,7 +6,7 @@
 #include "attar/report.h"
 #include "attar/run.h"
 
-/* Of one reason. Initialized to zeroes. */
+/* What was left out for one reason. Initialized to zeroes. */
 struct left_out {
 	uint64_t n, sum; /* waits and ns, or allocations and bytes */
 	uint64_t n_reported, sum_reported;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "attar/private/stream.h"
 #include "lib/sample_fields.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ void sample_fields_get(const struct attar_event *ev, const struct perf_event_att
 		.ip = s->ip,
 		.period = s->period,
 		.has_addr = attr->sample_type & PERF_SAMPLE_ADDR,
-		.location = attar_event_location(ev)};
+		.location = event_location(ev)};
 }
 
 /* Resolves the sampled IP; false if it has no symbol or DSO. */
@@ -70,13 +71,13 @@ static void text_value(struct attar_section *lines, const char *name, const char
 {
 	attar_row_value(lines, name, false);
 	if (text)
-		attar_value_text(lines, text, strlen(text));
+		attar_row_value_text(lines, text, strlen(text));
 }
 
 static void number_value(struct attar_section *lines, const char *name, uint64_t number)
 {
 	attar_row_value(lines, name, false);
-	attar_value_u64(lines, number);
+	attar_row_value_u64(lines, number);
 }
 
 void sample_fields_values(
@@ -92,7 +93,7 @@ void sample_fields_values(
 	text_value(lines, "symbol", symbol.name);
 	attar_row_value(lines, "offset", false);
 	if (symbol.name)
-		attar_value_u64(lines, symbol.offset);
+		attar_row_value_u64(lines, symbol.offset);
 	text_value(lines, "dso", symbol.dso);
 	number_value(lines, "period", s->period);
 }

@@ -83,3 +83,16 @@ bool sample_events_remark(const struct attar_run *run, struct attar_report *repo
 	}
 	return any;
 }
+
+void sample_events_remark_few(const struct attar_run *run, struct attar_report *report)
+{
+	for (uint32_t i = 0; i < attar_run_sources(run); i++) {
+		const struct sample_events events = sample_events_of_source(run, i);
+
+		if (events.fixed != 1 || events.is_varied)
+			attar_report_remark(report,
+				"'%s' was sampled: only its samples are counted, which are not all "
+				"events",
+				attar_run_source_name(run, i));
+	}
+}

@@ -13,7 +13,7 @@ struct sample_weight {
 /*
  * Of the event that attar_run_sampler() has requested as the first source of the run. To reach the
  * frequency, the kernel varies the period of an event, so that samples stand for different numbers
- * of events. Those of a clock stand for equal times.
+ * of events. Samples of a clock stand for equal times.
  */
 struct sample_weight sample_weight_of_run(const struct attar_run *run);
 
@@ -30,7 +30,7 @@ struct sample_events {
 	bool is_varied; /* the kernel varies the period to reach a frequency */
 };
 
-/* Of a source, once the run has begun: before that, those of a recording are not known. */
+/* Of a source, once the run has begun: before that, the weights of a recording are not known. */
 struct sample_events sample_events_of_source(const struct attar_run *run, uint32_t source);
 
 static inline uint64_t sample_events_get(
@@ -46,6 +46,9 @@ static inline uint64_t sample_events_get(
  * is one event.
  */
 bool sample_events_remark(const struct attar_run *run, struct attar_report *report);
+
+/* Adds a remark for each source of which only samples are counted, as if they were all events. */
+void sample_events_remark_few(const struct attar_run *run, struct attar_report *report);
 
 uint64_t sample_weight_get(const struct sample_weight *weight, const struct attar_event *ev);
 

@@ -42,6 +42,9 @@ void task_counts_report(struct task_counts *counts, struct attar_report *report,
 	attar_section_column(table, "failed", ATTAR_UNIT_COUNT);
 	attar_section_row(table);
 	attar_cell_u64(table, is_whole ? counts->whole : counts->seen);
-	attar_cell_u64(table, is_whole ? counts->whole_failed : counts->failed);
+	if (counts->misses_failed)
+		attar_cell_none(table);
+	else
+		attar_cell_u64(table, is_whole ? counts->whole_failed : counts->failed);
 	counts->seen = counts->failed = 0;
 }

@@ -15,6 +15,7 @@
 struct task_counts {
 	uint64_t seen, failed; /* in the interval */
 	uint64_t whole, whole_failed;
+	bool misses_failed; /* they are not watched: their number is unknown */
 };
 
 void task_counts_add(struct task_counts *counts, bool failed);

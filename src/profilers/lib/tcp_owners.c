@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/tcp_owners.h"
 
+#include "attar/builtin.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +13,9 @@
 enum {
 	SOCKETS_MAX = 1 << 20,
 	NAMESPACES_MAX = 256,
-	SCAN_SHARE = 10,       /* at most this part of the time is spent for reading tables */
-	BURST_NS = 1000000000, /* ... after this time, for a few connections at once */
+	SCAN_SHARE = 10,      /* at most this part of the time is spent for reading tables */
+	BURST_NS = 200000000, /* ... after this time, for a few connections at once */
+	SCAN_WAIT = 4,        /* the time that counts as its CPU time, at least */
 };
 
 struct socket {
@@ -26,7 +29,8 @@ struct tcp_owners {
 	size_t n, room;
 	unsigned long namespaces[NAMESPACES_MAX]; /* whose tables were read */
 	size_t n_namespaces;
-	uint64_t began, spent; /* ns: the first scan, and the CPU time of all */
+	uint64_t began, spent; /* ns: the first scan, and the time of all */
+	bool is_partial;       /* processes of other users were not read, to limit the time */
 };
 
 /* ---- fields of events ---- */
@@ -139,7 +143,11 @@ static bool make_room(struct tcp_owners *owners)
 	return true;
 }
 
-static void read_table(struct tcp_owners *owners, const char *pid, const char *name)
+/* After each of which the limit of the time for reading a process is checked. */
+enum { READ_AT_ONCE = 256 };
+
+static void read_table(
+	struct tcp_owners *owners, struct attar_run *run, const char *pid, const char *name)
 {
 	char path[300], line[512];
 	struct socket socket;
@@ -147,9 +155,14 @@ static void read_table(struct tcp_owners *owners, const char *pid, const char *n
 
 	snprintf(path, sizeof(path), "/proc/%s/net/%s", pid, name);
 	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
+	for (size_t i = 1; file && fgets(line, sizeof(line), file); i++) {
 		if (parse_socket(line, &socket) && make_room(owners))
 			owners->sockets[owners->n++] = socket;
+		if (i % READ_AT_ONCE == 0 && !run_scan_goes_on(run, atoi(pid))) {
+			owners->is_partial = true;
+			break;
+		}
+	}
 	if (file)
 		fclose(file);
 }
@@ -167,7 +180,7 @@ static unsigned long number_of_link(const char *path, const char *kind)
 }
 
 /* The connections in the network namespace of the process, once for each namespace. */
-static void read_namespace(struct tcp_owners *owners, const char *pid)
+static void read_namespace(struct tcp_owners *owners, struct attar_run *run, const char *pid)
 {
 	char path[300];
 	unsigned long number;
@@ -180,8 +193,8 @@ static void read_namespace(struct tcp_owners *owners, const char *pid)
 	if (!number || owners->n_namespaces == NAMESPACES_MAX)
 		return;
 	owners->namespaces[owners->n_namespaces++] = number;
-	read_table(owners, pid, "tcp");
-	read_table(owners, pid, "tcp6");
+	read_table(owners, run, pid, "tcp");
+	read_table(owners, run, pid, "tcp6");
 }
 
 /* ---- their processes ---- */
@@ -198,10 +211,11 @@ static int compare_connections(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct tcp_connection));
 }
 
-static void read_descriptors(struct tcp_owners *owners, const char *pid)
+static void read_descriptors(struct tcp_owners *owners, struct attar_run *run, const char *pid)
 {
 	char path[600];
 	const struct dirent *entry;
+	size_t n = 0;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
@@ -216,13 +230,17 @@ static void read_descriptors(struct tcp_owners *owners, const char *pid)
 				   : NULL;
 		if (socket && !socket->pid)
 			socket->pid = (pid_t)atoi(pid);
+		if (++n % READ_AT_ONCE == 0 && !run_scan_goes_on(run, atoi(pid))) {
+			owners->is_partial = true;
+			break;
+		}
 	}
 	if (dir)
 		closedir(dir);
 }
 
-static void each_process(struct tcp_owners *owners, const struct attar_run *run,
-	void (*fn)(struct tcp_owners *, const char *pid))
+static void each_process(struct tcp_owners *owners, struct attar_run *run,
+	void (*fn)(struct tcp_owners *, struct attar_run *, const char *pid))
 {
 	const bool all = attar_run_is_selected(run, NULL);
 	const struct dirent *entry;
@@ -232,18 +250,27 @@ static void each_process(struct tcp_owners *owners, const struct attar_run *run,
 		pid_t pid = (pid_t)atoi(entry->d_name);
 		const struct attar_thread *thread = pid > 0 ? attar_run_thread(run, pid) : NULL;
 
-		if (pid > 0 && (all || (thread && attar_run_is_selected(run, thread))))
-			fn(owners, entry->d_name);
+		if (pid <= 0 || !(all || (thread && attar_run_is_selected(run, thread))))
+			continue;
+		if (run_scan_begin(run, pid)) {
+			fn(owners, run, entry->d_name);
+			run_scan_end(run, pid);
+		} else {
+			owners->is_partial = true;
+		}
 	}
 	if (dir)
 		closedir(dir);
 }
 
-static void scan(struct tcp_owners *owners, const struct attar_run *run)
+static void scan(struct tcp_owners *owners, struct attar_run *run)
 {
 	const uint64_t used = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t began = nanoseconds(CLOCK_MONOTONIC);
+	uint64_t cpu, took;
 
 	owners->n = owners->n_namespaces = 0;
+	owners->is_partial = false;
 	each_process(owners, run, read_namespace);
 	if (owners->n)
 		qsort(owners->sockets, owners->n, sizeof(*owners->sockets), compare_inodes);
@@ -251,7 +278,9 @@ static void scan(struct tcp_owners *owners, const struct attar_run *run)
 		each_process(owners, run, read_descriptors);
 	if (owners->n)
 		qsort(owners->sockets, owners->n, sizeof(*owners->sockets), compare_connections);
-	owners->spent += nanoseconds(CLOCK_THREAD_CPUTIME_ID) - used;
+	cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID) - used;
+	took = (nanoseconds(CLOCK_MONOTONIC) - began) / SCAN_WAIT;
+	owners->spent += cpu > took ? cpu : took;
 }
 
 static bool may_scan(struct tcp_owners *owners)
@@ -263,8 +292,8 @@ static bool may_scan(struct tcp_owners *owners)
 	return owners->spent < BURST_NS + (now - owners->began) / SCAN_SHARE;
 }
 
-pid_t tcp_owners_find(struct tcp_owners *owners, const struct attar_run *run,
-	const struct tcp_connection *connection)
+pid_t tcp_owners_find(
+	struct tcp_owners *owners, struct attar_run *run, const struct tcp_connection *connection)
 {
 	const struct socket *socket;
 
@@ -275,7 +304,7 @@ pid_t tcp_owners_find(struct tcp_owners *owners, const struct attar_run *run,
 	socket = owners->n ? bsearch(connection, owners->sockets, owners->n,
 				     sizeof(*owners->sockets), compare_connections)
 			   : NULL;
-	return socket && socket->pid ? socket->pid : is_new ? 0 : -1;
+	return socket && socket->pid ? socket->pid : is_new && !owners->is_partial ? 0 : -1;
 }
 
 void tcp_owners_name(pid_t pid, char *name, size_t size)

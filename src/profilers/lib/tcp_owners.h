@@ -41,8 +41,8 @@ struct tcp_owners *tcp_owners_new(void);
  * The process of a connection, among those that the options select; 0: none of them has it; -1:
  * unknown. Reads the tables again unless that took more than a small part of the time since.
  */
-pid_t tcp_owners_find(struct tcp_owners *owners, const struct attar_run *run,
-	const struct tcp_connection *connection);
+pid_t tcp_owners_find(
+	struct tcp_owners *owners, struct attar_run *run, const struct tcp_connection *connection);
 
 /* The name of a process, unless it has ended. */
 void tcp_owners_name(pid_t pid, char *name, size_t size);

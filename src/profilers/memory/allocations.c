@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attar/builtin.h"
+#include "attar/private/stats.h"
 #include "lib/kernel_names.h"
 #include "lib/keys.h"
 
@@ -22,11 +24,6 @@ struct event {
 	bool stacks;
 	/* Without an address: how many, and for how many of them an event with the address came. */
 	uint64_t calls, joined;
-};
-
-/* The key of an open allocation: addresses in user space are those of a process. */
-struct key {
-	uint64_t space, ptr;
 };
 
 /* ---- events ---- */
@@ -101,6 +98,7 @@ static int learn_alloc(struct attar_run *run, void *self, uint32_t source, void 
 	e->number = a->allocs.n - 1;
 	e->stacks = a->graph || attar_run_source_spec(run, source)->stack;
 	a->has_stacks |= e->stacks;
+	a->has_sizes |= e->size != NULL;
 	a->has_calls |= !e->ptr;
 	return r;
 }
@@ -147,11 +145,11 @@ static int add_events(struct allocations *a, struct attar_run *run, const struct
 	return r < 0 ? r : by_source_learn(table, run, a, first);
 }
 
-static int create_tables(struct allocations *a)
+int allocations_create_tables(struct allocations *a)
 {
 	const struct attar_pairs_opts open = {.size = sizeof(open),
 		.payload_size = sizeof(struct allocation),
-		.key_max = sizeof(struct key),
+		.key_max = sizeof(struct allocation_key),
 		.open_max = a->max};
 	const struct attar_pairs_opts calls = {.size = sizeof(calls),
 		.policy = ATTAR_PAIRS_NESTED,
@@ -184,13 +182,13 @@ int allocations_add(struct allocations *a, struct attar_run *run, attar_event_fn
 	if (r == 0)
 		r = add_events(a, run, &a->free, false, &a->frees, on_free);
 	if (r == 0 && !a->has_stacks)
-		r = attar_run_check_no_tree(run);
+		r = run_check_no_tree(run);
 	if (a->has_stacks)
 		kernel_names_read(run);
 	a->frames = frames_new(attar_run_symbols(run));
 	if (r == 0 && !a->frames)
 		r = -ENOMEM;
-	return r < 0 ? r : create_tables(a);
+	return r < 0 ? r : allocations_create_tables(a);
 }
 
 /* ---- matching ---- */
@@ -283,7 +281,7 @@ void allocations_keep(
 	struct allocations *a, const struct attar_event *ev, const struct allocation *made)
 {
 	struct attar_stamp at = attar_event_get_stamp(ev);
-	const struct key key = {.space = made->space, .ptr = made->ptr};
+	const struct allocation_key key = {.space = made->space, .ptr = made->ptr};
 	struct attar_start *start = attar_pairs_start(a->open, &key, sizeof(key), &at);
 
 	if (start)
@@ -296,7 +294,7 @@ int allocations_end(struct allocations *a, struct attar_run *run, const struct a
 	struct attar_stamp at = attar_event_get_stamp(ev);
 	const struct attar_start *start;
 	struct attar_expr_record record;
-	struct key key;
+	struct allocation_key key;
 	struct event *e;
 	int r = by_source_get(&a->frees, run, a, ev->counter, &e);
 
@@ -329,7 +327,8 @@ void allocations_exited(struct allocations *a, const struct attar_event *ev)
 
 const char *allocations_name(const struct allocations *a, uint32_t event)
 {
-	return ((const struct event *)by_source_at(&a->allocs, event))->name;
+	return a->names ? a->names[event]
+			: ((const struct event *)by_source_at(&a->allocs, event))->name;
 }
 
 void allocations_add_stack(const struct allocations *a, struct attar_run *run,
@@ -342,8 +341,8 @@ void allocations_add_stack(const struct allocations *a, struct attar_run *run,
 		attar_row_stack(section, attar_run_symbols(run), locations, n);
 }
 
-int allocations_weigh(const struct allocations *a, struct attar_stacks *stacks,
-	const struct allocation *made, uint64_t weight)
+int allocations_weigh(
+	const struct allocations *a, struct attar_stacks *stacks, const struct allocation *made)
 {
 	struct attar_process process = {.pid = -1};
 	struct attar_thread thread = {.tid = -1, .comm = made->comm, .process = &process};
@@ -354,7 +353,31 @@ int allocations_weigh(const struct allocations *a, struct attar_stacks *stacks,
 	for (const char *c = made->comm; *c; c++)
 		thread.comm_hash = (thread.comm_hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
 	locations = attar_stack_table_get(a->stacks, made->stack, &n);
-	return attar_stacks_add(stacks, &thread, locations, n, weight);
+	return attar_stacks_add(stacks, &thread, locations, n, a->has_sizes ? made->size : 1);
+}
+
+const struct attar_stacks_opts *allocations_stacks_opts(const struct allocations *a)
+{
+	static const struct attar_stacks_opts bytes = {.size = sizeof(bytes),
+						      .weight = "bytes",
+						      .unit = ATTAR_UNIT_BYTES,
+						      .tree = true,
+						      .for_trees = true},
+					      objects = {.size = sizeof(objects),
+						      .weight = "objects",
+						      .tree = true,
+						      .for_trees = true};
+
+	return a->has_sizes ? &bytes : &objects;
+}
+
+void allocations_add_bytes(
+	const struct allocations *a, struct attar_section *section, uint64_t bytes)
+{
+	if (a->has_sizes)
+		attar_cell_u64(section, bytes);
+	else
+		attar_cell_none(section);
 }
 
 static void remark(struct attar_report *report, uint64_t n, const char *one, const char *several,
@@ -413,7 +436,7 @@ void allocations_add_remarks(
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_END_LOST], "free", "frees",
 		"after lost events, whose allocations may be among these, or were dropped because "
 		"of them");
-	remark(report, attar_stack_table_refused(a->stacks), "allocation has", "allocations have",
+	remark(report, stack_table_refused(a->stacks), "allocation has", "allocations have",
 		"no stack, because the table of stacks is full");
 	left_out_remark_allocations(&a->perf, report, scope);
 	attar_pairs_get_stats(a->calls, &stats);

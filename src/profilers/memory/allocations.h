@@ -25,6 +25,11 @@ struct allocation {
 	uint64_t ptr;
 };
 
+/* The key of an open allocation: addresses in user space belong to a process. */
+struct allocation_key {
+	uint64_t space, ptr;
+};
+
 struct allocations {
 	/* options */
 	struct attar_texts alloc, free;
@@ -32,9 +37,11 @@ struct allocations {
 	uint64_t max;    /* open allocations to remember */
 	bool graph;
 
+	const char *const *names; /* of events, by their number; NULL: the names of allocs */
 	struct by_source allocs, frees;
 	bool has_calls;            /* an event has a size only: the address follows */
 	bool has_stacks;           /* of some events */
+	bool has_sizes;            /* of some events; without, allocations are counted only */
 	bool misses_frees;         /* of the kernel's memory, by tasks that are not selected */
 	struct attar_pairs *open;  /* by address */
 	struct attar_pairs *calls; /* by thread */
@@ -46,6 +53,9 @@ struct allocations {
 /* Adds the events of --alloc and --free, and creates the tables. */
 int allocations_add(struct allocations *a, struct attar_run *run, attar_event_fn *on_alloc,
 	attar_event_fn *on_free);
+
+/* Only the tables, for events that the profiler adds itself. */
+int allocations_create_tables(struct allocations *a);
 
 /*
  * Reads an alloc event. Returns 1 and the allocation; 0: there is none (yet), or it is left out; or
@@ -72,9 +82,16 @@ const char *allocations_name(const struct allocations *a, uint32_t event);
 void allocations_add_stack(const struct allocations *a, struct attar_run *run,
 	struct attar_section *section, uint32_t stack);
 
-/* Adds the stack of an allocation to an aggregate. */
-int allocations_weigh(const struct allocations *a, struct attar_stacks *stacks,
-	const struct allocation *made, uint64_t weight);
+/* Adds the stack of an allocation to an aggregate, with its size. */
+int allocations_weigh(
+	const struct allocations *a, struct attar_stacks *stacks, const struct allocation *made);
+
+/* How that aggregate is shown. */
+const struct attar_stacks_opts *allocations_stacks_opts(const struct allocations *a);
+
+/* Adds a cell: the bytes, or none if no event has sizes. */
+void allocations_add_bytes(
+	const struct allocations *a, struct attar_section *section, uint64_t bytes);
 
 /* Adds remarks on events that were left out, or could not be matched or kept. */
 void allocations_add_remarks(

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "attar/run.h"
 
 enum { ACCESSED, ADDED, PAGES_DIRTIED, BUFFERS_DIRTIED, COUNTS };
@@ -70,7 +71,7 @@ static int count_first(struct attar_run *run, const char *const names[NAMES_MAX]
 
 static int cachestat_open(struct attar_run *run, void *self)
 {
-	int r = attar_run_watch_cpus(run);
+	int r = run_watch_cpus(run);
 
 	for (int i = 0; r == 0 && i < COUNTS; i++)
 		r = count_first(run, events[i]);

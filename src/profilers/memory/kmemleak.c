@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory/allocations.h"
+#include "memory/heap.h"
 #include "attar/keytable.h"
 
 enum { ALLOCATIONS_MAX = 1 << 18, GROUPS_MAX = 1 << 16 };
@@ -19,23 +19,22 @@ struct group {
 };
 
 struct kmemleak {
-	struct allocations allocations;
+	struct heap heap; /* first */
 	uint64_t than;
-	bool by_comm;
-	uint64_t allocated, allocated_bytes, freed, freed_bytes;
+	bool by_comm, is_heap;
 };
 
 static int on_alloc(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct kmemleak *k = self;
 	struct allocation made;
-	int r = allocations_take(&k->allocations, run, ev, &made);
+	int r = allocations_take(&k->heap.allocations, run, ev, &made);
 
 	if (r <= 0)
 		return r;
-	k->allocated++;
-	k->allocated_bytes += made.size;
-	allocations_keep(&k->allocations, ev, &made);
+	k->heap.allocated++;
+	k->heap.allocated_bytes += made.size;
+	allocations_keep(&k->heap.allocations, ev, &made);
 	return 0;
 }
 
@@ -44,24 +43,24 @@ static int on_free(struct attar_run *run, void *self, const struct attar_event *
 	struct kmemleak *k = self;
 	struct allocation freed;
 	uint64_t age;
-	int r = allocations_end(&k->allocations, run, ev, &freed, &age);
+	int r = allocations_end(&k->heap.allocations, run, ev, &freed, &age);
 
 	if (r <= 0)
 		return r;
-	k->freed++;
-	k->freed_bytes += freed.size;
+	k->heap.freed++;
+	k->heap.freed_bytes += freed.size;
 	return 0;
 }
 
 /* ---- reports ---- */
 
-static void add_total(
-	struct attar_section *table, const char *what, uint64_t objects, uint64_t bytes)
+static void add_total(const struct kmemleak *k, struct attar_section *table, const char *what,
+	uint64_t objects, uint64_t bytes)
 {
 	attar_section_row(table);
 	attar_cell_text(table, what);
 	attar_cell_u64(table, objects);
-	attar_cell_u64(table, bytes);
+	allocations_add_bytes(&k->heap.allocations, table, bytes);
 }
 
 static int add_leak(const struct kmemleak *k, struct attar_keytable *groups,
@@ -90,7 +89,7 @@ static int collect(struct attar_run *run, const struct kmemleak *k, struct attar
 	const struct attar_start *open = NULL;
 	int r = 0;
 
-	while (r == 0 && (open = attar_pairs_next_open(k->allocations.open, open))) {
+	while (r == 0 && (open = attar_pairs_next_open(k->heap.allocations.open, open))) {
 		const struct allocation *leak = open->payload;
 		uint64_t age = now > open->time ? now - open->time : 0;
 
@@ -100,7 +99,7 @@ static int collect(struct attar_run *run, const struct kmemleak *k, struct attar
 		ret_sums[SUM_OBJECTS]++;
 		r = add_leak(k, groups, leak, age);
 		if (r == 0 && stacks)
-			r = allocations_weigh(&k->allocations, stacks, leak, leak->size);
+			r = allocations_weigh(&k->heap.allocations, stacks, leak);
 	}
 	return r;
 }
@@ -114,14 +113,20 @@ static void add_row(struct attar_run *run, const struct kmemleak *k, struct atta
 	if (row->key)
 		memcpy(&group, row->key, sizeof(group));
 	attar_section_row(table);
-	attar_cell_u64(table, sums[SUM_BYTES]);
+	allocations_add_bytes(&k->heap.allocations, table, sums[SUM_BYTES]);
 	attar_cell_u64(table, sums[SUM_OBJECTS]);
 	attar_cell_u64(table, sums[SUM_AGE]);
 	attar_cell_text(
-		table, row->key ? allocations_name(&k->allocations, group.event) : "[others]");
+		table, row->key ? allocations_name(&k->heap.allocations, group.event) : "[others]");
 	if (k->by_comm)
 		attar_cell_text(table, group.comm);
-	allocations_add_stack(&k->allocations, run, table, group.stack);
+	allocations_add_stack(&k->heap.allocations, run, table, group.stack);
+}
+
+/* The sum by which groups are sorted. */
+static unsigned rank_of(const struct kmemleak *k)
+{
+	return k->heap.allocations.has_sizes ? SUM_BYTES : SUM_OBJECTS;
 }
 
 static int add_groups(struct attar_run *run, const struct kmemleak *k, struct attar_report *report,
@@ -130,7 +135,7 @@ static int add_groups(struct attar_run *run, const struct kmemleak *k, struct at
 	struct attar_section *table = attar_report_table(report, "leaks");
 	struct attar_keyrow **rows;
 	size_t n;
-	int r = attar_keytable_rows(groups, ATTAR_SCOPE_INTERVAL, SUM_BYTES, &rows, &n);
+	int r = attar_keytable_rows(groups, ATTAR_SCOPE_INTERVAL, rank_of(k), &rows, &n);
 
 	if (r < 0)
 		return r;
@@ -146,12 +151,6 @@ static int add_groups(struct attar_run *run, const struct kmemleak *k, struct at
 	return 0;
 }
 
-static const struct attar_stacks_opts by_bytes = {.size = sizeof(by_bytes),
-	.weight = "bytes",
-	.unit = ATTAR_UNIT_BYTES,
-	.tree = true,
-	.for_trees = true};
-
 /* Leaks are what is open now, in the report of an interval too. */
 static int fill_report(struct attar_run *run, struct kmemleak *k, struct attar_report *report,
 	struct attar_keytable *groups, struct attar_stacks *stacks)
@@ -163,31 +162,33 @@ static int fill_report(struct attar_run *run, struct kmemleak *k, struct attar_r
 	attar_section_column(table, "state", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "objects", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "bytes", ATTAR_UNIT_BYTES);
-	add_total(table, "allocated", k->allocated, k->allocated_bytes);
-	add_total(table, "freed", k->freed, k->freed_bytes);
-	add_total(table, "leaked", sums[SUM_OBJECTS], sums[SUM_BYTES]);
+	add_total(k, table, "allocated", k->heap.allocated, k->heap.allocated_bytes);
+	add_total(k, table, "freed", k->heap.freed, k->heap.freed_bytes);
+	add_total(k, table, "leaked", sums[SUM_OBJECTS], sums[SUM_BYTES]);
 	if (r == 0)
 		r = add_groups(run, k, report, groups);
 	if (r == 0)
-		r = attar_run_stacks(run, report, stacks, ATTAR_SCOPE_WHOLE, &by_bytes);
-	allocations_add_remarks(&k->allocations, report, ATTAR_SCOPE_WHOLE);
+		r = attar_run_stacks(run, report, stacks, ATTAR_SCOPE_WHOLE,
+			allocations_stacks_opts(&k->heap.allocations));
+	allocations_add_remarks(&k->heap.allocations, report, ATTAR_SCOPE_WHOLE);
+	heap_add_remarks(&k->heap, report);
 	return r;
 }
 
 static int kmemleak_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
+	struct kmemleak *k = self;
 	const struct attar_keytable_opts opts = {.size = sizeof(opts),
 		.sums = SUMS,
 		.key_max = sizeof(struct group),
 		.keys_max = GROUPS_MAX,
-		.rank = SUM_BYTES};
-	struct kmemleak *k = self;
+		.rank = rank_of(k)};
 	struct attar_keytable *groups = NULL;
 	struct attar_stacks *stacks = NULL;
 	int r = attar_keytable_new(&opts, &groups);
 
-	if (r == 0 && attar_run_wants_tree(run) && k->allocations.has_stacks)
+	if (r == 0 && attar_run_wants(run, ATTAR_WANT_TREE) && k->heap.allocations.has_stacks)
 		r = attar_stacks_new(attar_run_symbols(run), &stacks);
 	if (r == 0)
 		r = fill_report(run, k, report, groups, stacks);
@@ -202,46 +203,78 @@ static int kmemleak_open(struct attar_run *run, void *self)
 {
 	struct kmemleak *k = self;
 
-	return allocations_add(&k->allocations, run, on_alloc, on_free);
+	if (!k->is_heap)
+		return allocations_add(&k->heap.allocations, run, on_alloc, on_free);
+	if (k->heap.allocations.alloc.n || k->heap.allocations.free.n)
+		return attar_fail(-EINVAL,
+			"--heap conflicts with --alloc and --free" ATTAR_FIX "leave it out");
+	return heap_open(&k->heap, run);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	allocations_lost(&((struct kmemleak *)self)->allocations, ev);
+	struct kmemleak *k = self;
+
+	(void)run;
+	allocations_lost(&k->heap.allocations, ev);
+	if (k->is_heap)
+		heap_lost(&k->heap, ev);
 	return 0;
 }
 
 static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	allocations_exited(&((struct kmemleak *)self)->allocations, ev);
+	struct kmemleak *k = self;
+
+	(void)run;
+	allocations_exited(&k->heap.allocations, ev);
+	if (k->is_heap)
+		heap_exited(&k->heap, ev);
+	return 0;
+}
+
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct kmemleak *k = self;
+
+	(void)run;
+	if (k->is_heap)
+		heap_record(&k->heap, ev);
 	return 0;
 }
 
 static void kmemleak_close(void *self)
 {
-	allocations_done(&((struct kmemleak *)self)->allocations);
+	struct kmemleak *k = self;
+
+	allocations_done(&k->heap.allocations);
+	heap_done(&k->heap);
 }
 
 static void kmemleak_defaults(void *self)
 {
-	((struct kmemleak *)self)->allocations.max = ALLOCATIONS_MAX;
+	((struct kmemleak *)self)->heap.allocations.max = ALLOCATIONS_MAX;
 }
 
 #define T struct kmemleak
 
 static const struct attar_option options[] = {
-	ATTAR_LIST(T, allocations.alloc, 0, "alloc", "EVENTS",
+	ATTAR_LIST(T, heap.allocations.alloc, 0, "alloc", "EVENTS",
 		"events that allocate memory; attributes: ptr= (default: field ptr), size= "
 		"(bytes_alloc), stack",
 		.complete = "event"),
-	ATTAR_LIST(T, allocations.free, 0, "free", "EVENTS",
+	ATTAR_LIST(T, heap.allocations.free, 0, "free", "EVENTS",
 		"events that free memory; attribute: ptr= (field ptr)", .complete = "event"),
+	ATTAR_FLAG(T, is_heap, 0, "heap",
+		"memory of programs: malloc() and its relatives, and mmap(), which are found in "
+		"the program or its C library"),
 	ATTAR_FLAG(T, by_comm, 0, "comm", "a row for each thread name"),
 	ATTAR_TIME(T, than, 0, "than", "TIME", "only older allocations", .bare = 1),
-	ATTAR_COUNT(T, allocations.max, 0, "allocations", "N",
+	ATTAR_COUNT(T, heap.allocations.max, 0, "allocations", "N",
 		"maximum number of outstanding allocations (default 262,144)", .min = 8,
 		.max = 1 << 24),
-	ATTAR_FLAG(T, allocations.graph, 'g', "call-graph", "the stacks of all allocations"), {0}};
+	ATTAR_FLAG(T, heap.allocations.graph, 'g', "call-graph", "the stacks of all allocations"),
+	{0}};
 
 static const struct attar_example examples[] = {
 	{"kmemleak --alloc kmem:kmalloc --free kmem:kfree -g",
@@ -268,6 +301,7 @@ const struct attar_profiler profiler_kmemleak = {
 	.open = kmemleak_open,
 	.lost = on_lost,
 	.exited = on_exited,
+	.record = on_record,
 	.report = kmemleak_report,
 	.close = kmemleak_close,
 };

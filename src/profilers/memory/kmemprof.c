@@ -45,7 +45,7 @@ static int on_alloc(struct attar_run *run, void *self, const struct attar_event 
 		return -ENOMEM;
 	row->interval.sums[SUM_BYTES] += made.size;
 	row->interval.sums[SUM_OBJECTS]++;
-	return k->stacks ? allocations_weigh(&k->allocations, k->stacks, &made, made.size) : 0;
+	return k->stacks ? allocations_weigh(&k->allocations, k->stacks, &made) : 0;
 }
 
 static int on_free(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -96,11 +96,14 @@ static void add_row(struct attar_run *run, const struct kmemprof *k, struct atta
 	if (row->key)
 		memcpy(&key, row->key, sizeof(key));
 	attar_section_row(table);
-	attar_cell_double(table, percent(sums->sums[SUM_BYTES], whole[SUM_BYTES]));
-	attar_cell_u64(table, sums->sums[SUM_BYTES]);
+	if (k->allocations.has_sizes)
+		attar_cell_double(table, percent(sums->sums[SUM_BYTES], whole[SUM_BYTES]));
+	else
+		attar_cell_none(table);
+	allocations_add_bytes(&k->allocations, table, sums->sums[SUM_BYTES]);
 	attar_cell_double(table, percent(sums->sums[SUM_OBJECTS], whole[SUM_OBJECTS]));
 	attar_cell_u64(table, sums->sums[SUM_OBJECTS]);
-	attar_cell_u64(table, sums->sums[SUM_FREED_BYTES]);
+	allocations_add_bytes(&k->allocations, table, sums->sums[SUM_FREED_BYTES]);
 	attar_cell_u64(table, sums->sums[SUM_FREED]);
 	if (ages->count) {
 		attar_cell_u64(table, attar_hist_quantile(ages, 0.5));
@@ -141,9 +144,17 @@ static void add_totals(
 		add_up(k, i, scope, sums);
 		attar_section_row(table);
 		attar_cell_text(table, allocations_name(&k->allocations, i));
-		for (int j = 0; j < SUMS; j++)
-			attar_cell_u64(table, sums[j]);
+		allocations_add_bytes(&k->allocations, table, sums[SUM_BYTES]);
+		attar_cell_u64(table, sums[SUM_OBJECTS]);
+		allocations_add_bytes(&k->allocations, table, sums[SUM_FREED_BYTES]);
+		attar_cell_u64(table, sums[SUM_FREED]);
 	}
+}
+
+/* The sum by which stacks are sorted. */
+static unsigned rank_of(const struct kmemprof *k)
+{
+	return k->allocations.has_sizes ? SUM_BYTES : SUM_OBJECTS;
 }
 
 static int add_stacks(struct attar_run *run, const struct kmemprof *k, struct attar_report *report,
@@ -153,7 +164,7 @@ static int add_stacks(struct attar_run *run, const struct kmemprof *k, struct at
 	struct attar_keyrow **rows;
 	uint64_t whole[SUMS] = {0}, sums[SUMS];
 	size_t n;
-	int r = attar_keytable_rows(k->table, scope, SUM_BYTES, &rows, &n);
+	int r = attar_keytable_rows(k->table, scope, rank_of(k), &rows, &n);
 
 	if (r < 0)
 		return r;
@@ -169,12 +180,6 @@ static int add_stacks(struct attar_run *run, const struct kmemprof *k, struct at
 	return 0;
 }
 
-static const struct attar_stacks_opts by_bytes = {.size = sizeof(by_bytes),
-	.weight = "bytes",
-	.unit = ATTAR_UNIT_BYTES,
-	.tree = true,
-	.for_trees = true};
-
 static int kmemprof_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -186,7 +191,8 @@ static int kmemprof_report(
 		r = add_stacks(run, k, report, scope);
 	}
 	if (r == 0)
-		r = attar_run_stacks(run, report, k->stacks, scope, &by_bytes);
+		r = attar_run_stacks(
+			run, report, k->stacks, scope, allocations_stacks_opts(&k->allocations));
 	allocations_add_remarks(&k->allocations, report, scope);
 	attar_report_evicted(report, k->table, "stacks");
 	return r;
@@ -212,19 +218,19 @@ static int take_events(struct kmemprof *k)
 
 static int kmemprof_open(struct attar_run *run, void *self)
 {
-	const struct attar_keytable_opts opts = {.size = sizeof(opts),
+	struct attar_keytable_opts opts = {.size = sizeof(opts),
 		.sums = SUMS,
 		.hists = 1,
 		.key_max = sizeof(struct key),
-		.keys_max = STACKS_MAX,
-		.rank = SUM_BYTES};
+		.keys_max = STACKS_MAX};
 	struct kmemprof *k = self;
 	int r = take_events(k);
 
 	if (r == 0)
 		r = allocations_add(&k->allocations, run, on_alloc, on_free);
-	if (r == 0 && k->allocations.has_stacks && attar_run_wants_tree(run))
+	if (r == 0 && k->allocations.has_stacks && attar_run_wants(run, ATTAR_WANT_TREE))
 		r = attar_stacks_new(attar_run_symbols(run), &k->stacks);
+	opts.rank = rank_of(k);
 	return r < 0 ? r : attar_keytable_new(&opts, &k->table);
 }
 

@@ -8,9 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "attar/keytable.h"
 
-enum { PROCESSES_MAX = 4096, PATHS_MAX = 1 << 16, PATH_BYTES = 4096, MAPPINGS_MAX = 1 << 16 };
+enum {
+	PROCESSES_MAX = 4096,
+	PATHS_MAX = 1 << 16,
+	PATH_BYTES = 4096,
+	MAPPINGS_MAX = 1 << 16,
+	INHERITED_MAX = 4096,
+	LINES_AT_ONCE = 256, /* before the time is looked at */
+};
 
 struct process_mappings {
 	struct mapping *at; /* sorted, without overlaps */
@@ -52,7 +60,7 @@ static void free_path(void *ctx, struct attar_keyrow *row)
 	*(char **)row->value = NULL;
 }
 
-int mappings_init(struct mappings *m, bool is_live)
+int mappings_init(struct mappings *m, struct attar_run *run)
 {
 	const struct attar_keytable_opts processes = {.size = sizeof(processes),
 		.sums = 1,
@@ -67,7 +75,8 @@ int mappings_init(struct mappings *m, bool is_live)
 		.on_remove = free_path};
 	int r = attar_keytable_new(&processes, &m->processes);
 
-	m->is_live = is_live;
+	m->run = run;
+	m->is_live = attar_run_is_live(run);
 	return r < 0 ? r : attar_keytable_new(&paths, &m->paths);
 }
 
@@ -242,7 +251,9 @@ static int scan(struct mappings *m, struct process_mappings *p, pid_t pid)
 	p->scanned = true;
 	if (!file)
 		return 0;
-	while (r == 0 && fgets(line, sizeof(line), file)) {
+	for (size_t n = 1; r == 0 && fgets(line, sizeof(line), file); n++) {
+		if (n % LINES_AT_ONCE == 0 && !run_scan_goes_on(m->run, pid))
+			break;
 		line[strcspn(line, "\n")] = '\0';
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*3c%c %*s %*s %*s %n", &start, &end,
 			    &shared, &at) == 3)
@@ -252,7 +263,19 @@ static int scan(struct mappings *m, struct process_mappings *p, pid_t pid)
 	return r;
 }
 
-/* A new process has the mappings of its parent. */
+/* Other users can have any number of processes with 65,000 mappings, and new ones all the time. */
+static int scan_in_time(struct mappings *m, struct process_mappings *p, pid_t pid)
+{
+	int r;
+
+	if (!m->is_live || !run_scan_begin(m->run, pid))
+		return 0;
+	r = scan(m, p, pid);
+	run_scan_end(m->run, pid);
+	return r;
+}
+
+/* A new process has the mappings of its parent; of many, it is read when it needs one. */
 static int inherit(struct mappings *m, const struct attar_record *record)
 {
 	struct process_mappings *p = process(m, record->task.pid);
@@ -265,7 +288,7 @@ static int inherit(struct mappings *m, const struct attar_record *record)
 		return -ENOMEM;
 	p->n = 0;
 	p->scanned = false;
-	if (!parent || !parent->n)
+	if (!parent || !parent->n || (m->is_live && parent->n > INHERITED_MAX))
 		return 0;
 	copy = realloc(p->at, parent->n * sizeof(*copy));
 	if (!copy)
@@ -321,7 +344,7 @@ const struct mapping *mappings_find(
 	if (!p || found || (p->scanned && p->missed == page))
 		return found;
 	p->missed = page;
-	if (m->is_live && scan(m, p, of->pid) < 0)
+	if (scan_in_time(m, p, of->pid) < 0)
 		return NULL;
 	found = lookup(p, address);
 	if (!found && of->parent && !p->n) {

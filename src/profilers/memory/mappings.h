@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The mappings of processes, also of data: what an address of a process belongs to. They come from
- * /proc/PID/maps when a process is first asked for, and then from MMAP2 records; those of a
+ * /proc/PID/maps when a process is first asked for, and then from MMAP2 records; the mappings of a
  * recording only from its records.
  *
  *	mappings_record(&mappings, ev);
@@ -35,10 +35,11 @@ struct process_mappings;
 struct mappings {
 	struct attar_keytable *processes; /* by pid: struct process_mappings * */
 	struct attar_keytable *paths;
+	struct attar_run *run;
 	bool is_live; /* processes are in /proc */
 };
 
-int mappings_init(struct mappings *m, bool is_live);
+int mappings_init(struct mappings *m, struct attar_run *run);
 void mappings_done(struct mappings *m);
 
 /* Applies an MMAP2, FORK or exec record; ignores others. Returns 0 or -ENOMEM. */

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "attar/keytable.h"
 #include "attar/run.h"
 #include "memory/mappings.h"
 #include "lib/registers.h"
 #include "lib/sample_weight.h"
+#include "lib/task_sums.h"
 
 enum { SUM_FAULTS, SUM_MAJOR, SUMS, KEYS_MAX = 1 << 16, DEPTH_MAX = 512, NAME_BYTES = 64 };
 
@@ -21,7 +23,7 @@ static const enum mapping_kind no_address = MAPPING_KINDS;
 
 /* What the faults of a row have in common. */
 struct key {
-	uint64_t process; /* pid */
+	uint64_t process; /* see task_by_number(): later processes can have the same pid */
 	uint64_t execs;   /* of the process: each program has its own rows */
 	uint64_t kind;    /* or no_address */
 	uint64_t start;   /* of a mapping without a file */
@@ -37,10 +39,12 @@ struct range {
 
 struct page_faults {
 	bool graph, detail;
+	const char *by_text;
 	bool takes_stacks; /* for -g, or for outputs that are made for trees */
 
 	struct mappings mappings;
 	struct attar_keytable *table;
+	struct task_sums tasks; /* of --by */
 	struct attar_stacks *stacks;
 	uint32_t major;   /* source of major faults */
 	uint64_t nowhere; /* samples without an address */
@@ -121,10 +125,10 @@ static int page_faults_show(struct attar_run *run, struct page_faults *p,
 	return 0;
 }
 
-static int page_faults_count(struct page_faults *p, const struct attar_event *ev,
-	const struct mapping *mapping, uint64_t faults)
+static int page_faults_count(const struct attar_run *run, struct page_faults *p,
+	const struct attar_event *ev, const struct mapping *mapping, uint64_t faults)
 {
-	const struct key key = {.process = (uint64_t)ev->thread->process->pid,
+	const struct key key = {.process = task_by_number(run, BY_PROCESS, ev->thread),
 		.execs = mappings_execs(&p->mappings, ev->thread),
 		.kind = mapping->kind,
 		.start = mapping->kind == MAPPING_FILE ? 0 : mapping->start,
@@ -155,11 +159,17 @@ static int on_fault(struct attar_run *run, void *self, const struct attar_event 
 	size_t n = p->takes_stacks || p->detail ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
 	const struct sample_events events = sample_events_of_source(run, ev->counter);
 	const uint64_t faults = sample_events_get(&events, ev);
-	int r = page_faults_count(p, ev, &mapping, faults);
+	int r = page_faults_count(run, p, ev, &mapping, faults);
 
 	p->nowhere += mapping.kind == no_address;
-	if (r == 0 && p->detail && attar_run_wants_lines(run))
+	if (r == 0 && p->detail && attar_run_wants(run, ATTAR_WANT_LINES))
 		r = page_faults_show(run, p, ev, &mapping, locations, n);
+	if (r == 0 && p->tasks.table) {
+		const uint64_t sums[SUMS] = {
+			[SUM_FAULTS] = faults, [SUM_MAJOR] = ev->counter == p->major ? faults : 0};
+
+		r = task_sums_add(run, &p->tasks, ev->thread, sums);
+	}
 	if (r < 0 || !p->stacks)
 		return r;
 	return attar_stacks_add(p->stacks, ev->thread, locations, n, faults);
@@ -174,7 +184,7 @@ static int page_faults_emits(struct attar_run *run, void *self, const struct att
 
 static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	if (attar_run_emits(run)) /* mappings are not shown */
+	if (run_emits(run)) /* mappings are not shown */
 		return 0;
 	return mappings_record(&((struct page_faults *)self)->mappings, ev);
 }
@@ -228,6 +238,9 @@ static void add_remarks(
 			p->nowhere, p->nowhere == 1 ? "" : "s");
 }
 
+static const struct task_sum_column task_columns[SUMS] = {
+	[SUM_FAULTS] = {"faults", ATTAR_UNIT_COUNT}, [SUM_MAJOR] = {"major", ATTAR_UNIT_COUNT}};
+
 static int page_faults_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -248,6 +261,9 @@ static int page_faults_report(
 		add_row(table, rows[i], scope);
 	free(rows);
 	add_remarks(run, p, report);
+	r = task_sums_report(run, &p->tasks, report, scope, task_columns);
+	if (r < 0)
+		return r;
 	return attar_run_stacks(run, report, p->stacks, scope, &opts);
 }
 
@@ -281,8 +297,7 @@ static int add_sources(struct attar_run *run, struct page_faults *p)
 	p->major = attar_run_sources(run);
 	if (r == 0)
 		r = attar_run_source(run, "major-faults", &fault, on_fault);
-	return r < 0 || attar_run_emits(run) ? r
-					     : attar_run_source(run, "mappings", &maps, on_fault);
+	return r < 0 || run_emits(run) ? r : attar_run_source(run, "mappings", &maps, on_fault);
 }
 
 /* A recording has some of these events; page-faults are both kinds. */
@@ -312,14 +327,16 @@ static int page_faults_open(struct attar_run *run, void *self)
 		.keys_max = KEYS_MAX};
 	struct page_faults *p = self;
 	bool is_live = attar_run_is_live(run);
-	int r = mappings_init(&p->mappings, is_live);
+	int r = mappings_init(&p->mappings, run);
 
-	p->takes_stacks = p->graph || (attar_run_wants_tree(run) && !attar_run_emits(run));
+	p->takes_stacks = p->graph || (attar_run_wants(run, ATTAR_WANT_TREE) && !run_emits(run));
 	if (r == 0)
 		r = is_live ? add_sources(run, p) : add_recorded(run, p);
 	if (r == 0)
 		r = attar_keytable_new(&opts, &p->table);
-	return r < 0 || !p->takes_stacks ? r : attar_stacks_new(attar_run_symbols(run), &p->stacks);
+	if (r == 0 && p->takes_stacks)
+		r = attar_stacks_new(attar_run_symbols(run), &p->stacks);
+	return r < 0 ? r : task_sums_open(run, p->by_text, p->stacks, SUMS, &p->tasks);
 }
 
 static void page_faults_close(void *self)
@@ -329,12 +346,15 @@ static void page_faults_close(void *self)
 	mappings_done(&p->mappings);
 	attar_keytable_free(p->table);
 	attar_stacks_free(p->stacks);
+	task_sums_close(&p->tasks);
 }
 
 #define T struct page_faults
 
 static const struct attar_option options[] = {
 	ATTAR_FLAG(T, graph, 'g', "call-graph", "show the stacks of the faults"),
+	ATTAR_TEXT(T, by_text, 0, "by", "WHAT",
+		"also show the faults of each " TASK_BY_HELP ", above its stacks"),
 	ATTAR_FLAG(T, detail, 0, "detail",
 		"print each fault with the user registers, with -g also its stack"),
 	{0}};

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "multi_trace/multi_trace.h"
 #include "lib/sample_fields.h"
 
@@ -131,10 +132,11 @@ int detail_open(struct multi_trace *m)
 				(int)n, text);
 		text += n + (text[n] == ',');
 	}
-	if ((d->of_start || d->of_end) && !d->same_cpu && !d->same_pid && !d->same_tid)
+	if ((d->of_start || d->of_end) && !d->same_cpu && !d->same_pid && !d->same_tid &&
+		!d->same_key) /* which start and end have in common */
 		return attar_fail(-EINVAL,
 			"--detail: 1 and 2 only select the event of the pair that others are "
-			"compared with" ATTAR_FIX "add samecpu, samepid or sametid");
+			"compared with" ATTAR_FIX "add samecpu, samepid, sametid or samekey");
 	d->kept = calloc(KEPT_MAX, sizeof(*d->kept));
 	d->bytes = malloc(BYTES);
 	return d->kept && d->bytes ? 0 : -ENOMEM;
@@ -217,8 +219,8 @@ uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct 
 		.cpu = (int32_t)ev->cpu,
 		.pid = (int32_t)ev->record->pid,
 		.tid = ev->thread->tid,
-		.host = attar_run_source_host(run, ev->counter)};
-	if (!e->is_guest || !attar_run_vcpu(run, ev, &k->vcpu))
+		.host = run_source_host(run, ev->counter)};
+	if (!e->is_guest || !run_vcpu(run, ev, &k->vcpu))
 		k->vcpu = (struct attar_vcpu){.cpu = -1};
 	if (!e->spec->format)
 		sample_fields_get(ev, attar_run_source_attr(run, ev->counter), &k->sample);
@@ -279,7 +281,7 @@ static const char *const cpu_fields[] = {"cpu", "target_cpu", "orig_cpu", "dest_
 static const char *const task_fields[] = {
 	"pid", "tid", "prev_pid", "next_pid", "parent_pid", "child_pid", NULL};
 
-/* The CPUs or tasks in the fields of an event. Those of a guest are not of this machine. */
+/* The CPUs or tasks in the fields of an event. A guest has CPUs and tasks of its own. */
 static struct concerns in_fields(
 	const struct multi_trace *m, const struct kept *k, const char *const *names)
 {
@@ -470,7 +472,7 @@ static int print(struct attar_run *run, struct multi_trace *m, const struct pair
 	struct attar_section *lines;
 	uint64_t last = 0, record = 0;
 
-	if (!end || !attar_run_wants_lines(run)) {
+	if (!end || !attar_run_wants(run, ATTAR_WANT_LINES)) {
 		d->dropped += !end;
 		return 0;
 	}

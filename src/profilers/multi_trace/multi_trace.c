@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
+#include "attar/private/expr.h"
 #include "lib/by_source.h"
 #include "lib/keys.h"
 #include "lib/name_filter.h"
-#include "lib/task_keys.h"
 
 static const struct trace_impl *const impls[] = {
 	&trace_impl_delay, &trace_impl_pair, &trace_impl_syscalls};
@@ -23,6 +24,41 @@ static const struct trace_impl *const impls[] = {
 static enum key_kind default_key(const struct attar_run *run)
 {
 	return attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM ? KEY_THREAD : KEY_CPU;
+}
+
+/* Which task an event of the scheduler concerns. */
+struct task_key {
+	const char *key;  /* a field */
+	const char *role; /* which events start or end a delay, as the attribute role=; NULL: all */
+};
+
+static const struct {
+	const char *event;
+	struct task_key start, other;
+} task_keys[] = {
+	{"sched:sched_switch", {"prev_pid", "(prev_state&0xff)==0&&prev_pid"},
+		{"next_pid", "next_pid?2:0"}},
+	{"sched:sched_process_fork", {"child_pid", NULL}, {"child_pid", NULL}},
+};
+
+/*
+ * Of an event that starts delays, or does not: a switch concerns the task that is switched out in
+ * the first case and remains runnable, otherwise the one that is switched in. False: the event has
+ * no such field.
+ */
+static bool task_key_get(
+	const struct attar_event_spec *spec, bool is_start, struct task_key *ret_key)
+{
+	struct task_key key = {.key = "pid"};
+
+	for (size_t i = 0; i < sizeof(task_keys) / sizeof(task_keys[0]); i++)
+		if (!strcmp(spec->name, task_keys[i].event))
+			key = is_start ? task_keys[i].start : task_keys[i].other;
+	if (strncmp(spec->name, "sched:", 6) != 0 || !spec->format ||
+		!attar_format_field(spec->format, key.key))
+		return false;
+	*ret_key = key;
+	return true;
 }
 
 /*
@@ -38,11 +74,13 @@ static int compile_task_key(struct attar_run *run, uint32_t source, struct trace
 		return 0;
 	if (!e->key)
 		r = keys_compile(run, source, "key", key.key, ATTAR_EXPR_KEY, &e->key);
-	if (r < 0 || !attar_expr_get_field(e->key) ||
+	if (r < 0 || !expr_get_field(e->key) ||
 		strcmp(attar_expr_get_column(e->key, 0)->name, key.key) != 0)
 		return r;
-	if (key.role && !e->spec->untraced)
+	if (key.role && !e->spec->untraced) {
+		e->role_text = key.role;
 		r = keys_compile(run, source, "role", key.role, ATTAR_EXPR_CONDITION, &e->role);
+	}
 	return r;
 }
 
@@ -91,14 +129,16 @@ static int add_event(struct attar_run *run, struct multi_trace *m, uint32_t sour
 	e->name = e->spec->name;
 	e->is_guest = attar_spec_get_option(e->spec, "vm") != NULL;
 	if (!e->is_guest && attar_spec_get_option(e->spec, "pull"))
-		e->host = attar_run_source_host(run, source);
+		e->host = run_source_host(run, source);
 	r = compile_key(run, m, source, e);
-	e->field = e->key ? attar_expr_get_field(e->key) : NULL;
+	e->field = e->key ? expr_get_field(e->key) : NULL;
 	e->owner = m->tasks ? owner_of(e) : NULL;
 	if (r == 0)
 		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
 	if (r < 0 || e->role)
 		return r;
+	if (attar_spec_get_option(e->spec, "role"))
+		e->role_text = attar_spec_get_option(e->spec, "role")->value;
 	return keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);
 }
 
@@ -192,19 +232,6 @@ static int compile_printkey(struct attar_run *run, struct multi_trace *m, uint32
 	return keys_compile(run, source, "printkey", NULL, 0, &m->printkey);
 }
 
-static int check_printkey(const struct multi_trace *m)
-{
-	const struct attar_expr *key = trace_first(m)->key;
-
-	if (!m->printkey || (key && attar_expr_columns(key) == 1 &&
-				    attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER))
-		return 0;
-	return attar_fail(-EINVAL,
-		"'%s': printkey= requires a key that is a number" ATTAR_FIX
-		"set key= to one number",
-		m->printkey_of->name);
-}
-
 /* Only events that are traced make a stage. */
 static void end_stage(struct multi_trace *m, uint32_t first)
 {
@@ -292,7 +319,7 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 					   "conflicts with events of others (pull=)");
 	relate_guests(m);
 	relate_programs(m);
-	r = check_printkey(m);
+	r = m->printkey ? keys_check_printed(m->printkey_of, trace_first(m)->key) : 0;
 	for (uint32_t i = 0; r == 0 && i < m->n_events; i++) {
 		m->events[i].roles = roles_of(m, &m->events[i]);
 		r = check_host(m, &m->events[i]);
@@ -363,7 +390,7 @@ static bool vcpu_key(const struct attar_run *run, const struct attar_event *ev, 
 	const struct attar_thread *thread;
 	struct attar_vcpu vcpu;
 
-	if (!attar_run_vcpu(run, ev, &vcpu))
+	if (!run_vcpu(run, ev, &vcpu))
 		return false;
 	thread = attar_run_thread(run, vcpu.tid);
 	*ret_key = thread ? thread->serial : UINT64_C(1) << 62 | (uint32_t)vcpu.tid;
@@ -438,24 +465,62 @@ static int find_impl(struct multi_trace *m)
 		-EINVAL, "--impl: '%s' is not one of delay, pair, syscalls", m->impl_name);
 }
 
+static int find_counted(struct multi_trace *m)
+{
+	static const struct {
+		const char *name;
+		enum thread_check_time time;
+	} times[] = {{"running", CHECK_RUNNING}, {"ready", CHECK_READY}};
+
+	if (!m->counted)
+		return 0;
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		if (!strcmp(m->counted, times[i].name))
+			m->counted_time = 1 + times[i].time;
+	if (!m->counted_time)
+		return attar_fail(
+			-EINVAL, "--counted %s: running or ready is expected", m->counted);
+	return m->tasks
+		       ? 0
+		       : attar_fail(-EINVAL, "--counted requires keys that are thread IDs" ATTAR_FIX
+					     "add --tasks");
+}
+
+static int multi_trace_turn(struct attar_run *run, void *self)
+{
+	struct multi_trace *m = self;
+
+	return m->counted_time && m->perins ? thread_check_turn(run, &m->check) : 0;
+}
+
 static int multi_trace_open(struct attar_run *run, void *self)
 {
 	struct multi_trace *m = self;
-	int r = find_impl(m);
+	int r = task_by_parse(run, m->by_text, &m->by);
+
+	m->perins |= m->by_text != NULL;
+	if (r == 0)
+		r = find_impl(m);
 
 	if (r == 0 && m->filter && !m->tasks)
 		return attar_fail(-EINVAL, "--filter requires keys that are thread IDs" ATTAR_FIX
 					   "add --tasks, or a filter to the events, as in "
 					   "'sched:sched_wakeup/comm~\"java*\"/'");
+	if (r == 0)
+		r = find_counted(m);
 	if (r == 0 && m->impl->open)
 		r = m->impl->open(run, m);
 	else if (r == 0)
 		r = events_open(run, m);
+	if (r == 0 && m->by_text)
+		r = pairs_check_by(m);
 	if (r == 0)
 		r = heatmap_new(run, m->heatmap_path, &m->heatmap);
 	if (r == 0)
 		r = detail_open(m);
-	return r < 0 ? r : pairs_open(m);
+	if (r == 0)
+		r = pairs_open(m);
+	return r < 0 ? r : in_kernel_open(run, m);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -513,10 +578,14 @@ static int multi_trace_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct multi_trace *m = self;
-	int r = attar_keytable_end_interval(m->table);
+	int r = m->in_kernel ? in_kernel_read(run, m) : 0;
 
 	if (r == 0)
+		r = attar_keytable_end_interval(m->table);
+	if (r == 0)
 		r = m->impl->report(run, m, report, scope);
+	if (r == 0)
+		r = pairs_check(run, m, report, scope);
 	if (r == 0)
 		pairs_add_remarks(run, m, report, scope);
 	return r;
@@ -534,6 +603,7 @@ static void multi_trace_close(void *self)
 	attar_expr_free(m->syscall_name);
 	attar_expr_free(m->printkey);
 	pairs_close(m);
+	thread_check_done(&m->check);
 	heatmap_free(m->heatmap);
 	detail_close(m);
 	free(m->events);
@@ -577,6 +647,8 @@ static const struct attar_option options[] = {
 		"have them: the start and the end of pairs, or system calls"),
 	ATTAR_FLAG(T, perins, 0, "perins",
 		"a row for each key, or for each name of comm= of the starts"),
+	ATTAR_TEXT(T, by_text, 0, "by", "WHAT",
+		"a row for each " TASK_BY_HELP ", if keys are threads"),
 	ATTAR_FLAG(T, avg, 0, "avg", "also show the mean of all times"),
 	ATTAR_FLAG(T, hist, 0, "hist", "also show a histogram of all times"),
 	ATTAR_FLAG(T, tasks, 0, "tasks",
@@ -585,6 +657,9 @@ static const struct attar_option options[] = {
 	ATTAR_JOINED(T, filter, 0, "filter", "NAMES",
 		"only threads with these names, separated by commas; * and ? match; keys must be "
 		"thread IDs (multi-trace --tasks)"),
+	ATTAR_TEXT(T, counted, 0, "counted", "TIME",
+		"with --tasks: the pairs are the times in which threads are running, or ready to "
+		"run; with --perins, show which differ from what the kernel counts"),
 	ATTAR_FLAG(T, kernel_filter, 0, "kernel-filter",
 		"the kernel applies --filter: fewer events are lost on a busy machine, but "
 		"switches that it does not deliver are not noticed"),
@@ -617,4 +692,5 @@ const struct attar_profiler profiler_multi_trace = {
 	.ended = multi_trace_ended,
 	.report = multi_trace_report,
 	.close = multi_trace_close,
+	.turn = multi_trace_turn,
 };

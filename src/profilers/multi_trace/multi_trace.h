@@ -13,6 +13,8 @@
 #include "attar/run.h"
 #include "lib/heatmap.h"
 #include "lib/held_command.h"
+#include "lib/task_by.h"
+#include "sched/thread_check.h"
 
 enum { STAGES_MAX = 16, NAME_BYTES = 64, KEYS_MAX = 65536 };
 
@@ -38,10 +40,11 @@ struct trace_event {
 	unsigned roles; /* allowed by the stage; 0: only shown by --detail */
 	enum key_kind key_kind;
 	struct attar_expr *key, *role;   /* NULL: none */
+	const char *role_text;           /* of role; borrowed */
 	const struct attar_field *field; /* that the key is; NULL: it is computed */
 	const struct attar_field *owner; /* the name of the thread whose ID that is; NULL: none */
 	struct attar_expr *comm; /* the name under which pairs are added up; NULL: the key */
-	/* Whose tasks and CPUs it has; NULL: this machine's, also those of a guest with vm=. */
+	/* Whose tasks and CPUs it has; NULL: this machine's, or with vm= a guest's. */
 	const char *host;
 	bool is_guest; /* with vm= */
 };
@@ -62,6 +65,7 @@ struct row_label {
 };
 
 struct detail;
+struct known_pairs;
 struct multi_trace;
 
 /* What --impl selects. */
@@ -77,10 +81,11 @@ struct trace_impl {
 struct multi_trace {
 	/* options */
 	struct attar_texts texts;
-	const char *key, *impl_name, *heatmap_path, *detail_text, *filter;
+	const char *key, *impl_name, *heatmap_path, *detail_text, *filter, *counted, *by_text;
 	uint64_t than, only_than, lower;
 	bool perins, cycle, hist, tasks, avg, print_beyond, kernel_filter;
 
+	enum task_by by; /* with perins: what the key of a row is, if keys are threads */
 	const struct trace_impl *impl;
 	struct trace_event *events;
 	uint32_t n_events;
@@ -93,7 +98,11 @@ struct multi_trace {
 	bool selects_cpus; /* --cpus, by the end of a pair */
 	bool has_hosts;    /* events have pull= */
 
+	/* The events are counted in the kernel, and this is what a row of the sums is; NULL. */
+	const struct known_pairs *in_kernel;
 	struct held_command held; /* with --tasks */
+	unsigned counted_time;    /* 1 + enum thread_check_time; 0: without --counted */
+	struct thread_check check;
 	uint32_t n_stages;
 	struct attar_pairs *steps[STAGES_MAX]; /* from this stage to the next */
 	struct attar_keytable *table;          /* by start, end and with perins the key */
@@ -129,11 +138,31 @@ static inline int trace_event_of(struct attar_run *run, struct multi_trace *m, u
 /* The first event that can be part of a pair; NULL: none, as with system calls. */
 const struct trace_event *trace_first(const struct multi_trace *m);
 
+/* The row of pairs that begin and end with these events; NULL: out of memory. */
+struct attar_keyrow *pairs_row_of(const struct multi_trace *m, uint32_t start, uint32_t end,
+	const char *name, size_t name_size);
+
 /* Writes the key of an event; false: its thread is unknown. */
 bool trace_key(const struct attar_run *run, const struct trace_event *e,
 	const struct attar_event *ev, struct key_bytes *ret_key);
 
 /* ---- multi_trace_pairs.c ---- */
+
+/* With --counted: compares the times of threads with what the kernel counts. 0 or -ENOMEM. */
+int pairs_check(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
+	enum attar_scope scope);
+
+/* Whether keys are threads, as --by requires: 0 or -EINVAL. */
+int pairs_check_by(const struct multi_trace *m);
+
+/* The key of a row in place of a thread, which is NULL if it is unknown. With --by. */
+uint64_t pairs_number(const struct attar_run *run, const struct multi_trace *m,
+	const struct attar_thread *thread, struct row_label *label);
+
+/* The columns and cells of what --perins and --by show; number: of --by. */
+void pairs_add_task_columns(const struct multi_trace *m, struct attar_section *table);
+void pairs_add_task(const struct attar_run *run, const struct multi_trace *m,
+	struct attar_section *table, uint64_t number, const struct row_label *label);
 
 /* Creates the pairs of each step and the table. */
 int pairs_open(struct multi_trace *m);
@@ -175,7 +204,7 @@ static inline int pairs_add(const struct multi_trace *m, struct attar_keyrow *ro
 /* Sets who has the key of a new row. */
 void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread);
 
-/* The columns and cells of latencies: calls, total, min ... and those of --than and --lower. */
+/* The columns and cells of latencies: calls, total, min ..., and of --than and --lower. */
 void pairs_add_columns(const struct multi_trace *m, struct attar_section *table);
 void pairs_add_cells(const struct multi_trace *m, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope);
@@ -190,6 +219,14 @@ static inline bool pairs_is_beyond(const struct multi_trace *m, uint64_t latency
 {
 	return (!m->than && !m->lower) || (m->than && latency > m->than) || latency < m->lower;
 }
+
+/* ---- in_kernel.c ---- */
+
+/* Lets the kernel count the pairs, if it can and they are no more than counted. 0 or an error. */
+int in_kernel_open(struct attar_run *run, struct multi_trace *m);
+
+/* Adds what was counted since the last report to the table. 0 or a negative errno. */
+int in_kernel_read(struct attar_run *run, struct multi_trace *m);
 
 /* ---- multi_trace_detail.c: only with m->detail, except open, close and add_remark ---- */
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "lib/keys.h"
 #include "lib/list_options.h"
 #include "multi_trace/multi_trace.h"
@@ -40,14 +41,14 @@ void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread)
 	snprintf(label->comm, sizeof(label->comm), "%s", thread->comm);
 }
 
-/* The thread of a virtual CPU is that of this machine, by which the key is known. */
+/* The thread of a virtual CPU is the thread of this machine, by which the key is known. */
 static void label_thread(struct attar_run *run, const struct trace_event *e,
 	const struct attar_event *ev, struct row_label *label)
 {
 	const struct attar_thread *thread = ev->thread;
 	struct attar_vcpu vcpu;
 
-	if (e->is_guest && attar_run_vcpu(run, ev, &vcpu)) {
+	if (e->is_guest && run_vcpu(run, ev, &vcpu)) {
 		thread = attar_run_thread(run, vcpu.tid);
 		label->tid = vcpu.tid;
 	}
@@ -79,7 +80,7 @@ static void label_task(struct attar_run *run, const struct trace_event *e,
 	memcpy(label->comm, name ? name : "", n);
 }
 
-/* Whether rows are those of threads, whose IDs are the keys. */
+/* Whether rows are rows of threads, whose IDs are the keys. */
 static bool is_of_tasks(const struct multi_trace *m)
 {
 	const struct trace_event *e = trace_first(m);
@@ -88,7 +89,54 @@ static bool is_of_tasks(const struct multi_trace *m)
 	       attar_expr_get_column(e->key, 0)->kind == ATTAR_EXPR_NUMBER;
 }
 
-/* The row of a pair, which with --perins is that of its key, of a thread under its present name. */
+int pairs_check_by(const struct multi_trace *m)
+{
+	const struct trace_event *e = trace_first(m);
+
+	if (!e || is_of_tasks(m) || (!e->comm && e->key_kind == KEY_THREAD && !e->is_guest))
+		return 0;
+	return attar_fail(-EINVAL,
+		"--by requires keys that are threads" ATTAR_FIX
+		"use -p, -t or a command without key= and -k, or multi-trace --tasks");
+}
+
+uint64_t pairs_number(const struct attar_run *run, const struct multi_trace *m,
+	const struct attar_thread *thread, struct row_label *label)
+{
+	const struct attar_process *process = thread ? thread->process : NULL;
+
+	if (m->by == BY_PROCESS && process && process->comm)
+		strncpy(label->comm, process->comm, sizeof(label->comm) - 1);
+	return task_by_number(run, m->by, thread);
+}
+
+void pairs_add_task_columns(const struct multi_trace *m, struct attar_section *table)
+{
+	task_by_columns(m->by, table, "");
+}
+
+void pairs_add_task(const struct attar_run *run, const struct multi_trace *m,
+	struct attar_section *table, uint64_t number, const struct row_label *label)
+{
+	struct task_key_of key = {.id = m->by == BY_THREAD ? label->tid : (int64_t)number};
+
+	snprintf(key.name, sizeof(key.name), "%.*s", TASK_NAME_BYTES - 1, label->comm);
+	task_by_cells(run, m->by, table, &key);
+}
+
+/* Whose the key is. NULL: unknown. */
+static const struct attar_thread *thread_of(struct attar_run *run, const struct multi_trace *m,
+	const struct attar_event *ev, const struct key_bytes *key)
+{
+	uint64_t tid;
+
+	if (!is_of_tasks(m))
+		return ev->thread;
+	memcpy(&tid, key->bytes, sizeof(tid));
+	return attar_run_thread(run, (pid_t)tid);
+}
+
+/* The row of a pair: with --perins, of its key, of a thread under its present name. */
 static struct attar_keyrow *find_row(struct attar_run *run, const struct multi_trace *m,
 	const struct trace_event *e, const struct attar_event *ev, const struct key_bytes *key,
 	const struct start_data *data)
@@ -97,19 +145,37 @@ static struct attar_keyrow *find_row(struct attar_run *run, const struct multi_t
 	struct row_label label = {0};
 	struct attar_keyrow *row;
 
-	if (m->perins && m->events[data->event].comm)
+	if (m->by != BY_THREAD) {
+		const uint64_t number = pairs_number(run, m, thread_of(run, m, ev, key), &label);
+
+		append(&row_key, (const char *)&number, sizeof(number));
+	} else if (m->perins && m->events[data->event].comm)
 		append(&row_key, data->name, data->name_size);
 	else if (m->perins)
 		append(&row_key, key->bytes, key->size);
-	if (m->perins && e->key_kind == KEY_THREAD)
+	if (m->perins && m->by == BY_THREAD && e->key_kind == KEY_THREAD)
 		label_thread(run, e, ev, &label);
-	else if (m->perins && is_of_tasks(m))
+	else if (m->perins && m->by == BY_THREAD && is_of_tasks(m)) {
+		const uint64_t life = task_by_life(thread_of(run, m, ev, key));
+
 		label_task(run, e, ev, key, &label);
-	append(&row_key, label.comm, strlen(label.comm));
+		append(&row_key, (const char *)&life, sizeof(life));
+	}
+	if (m->by == BY_THREAD)
+		append(&row_key, label.comm, strlen(label.comm));
 	row = attar_keytable_at(m->table, &row_key, sizeof(row_key.relation) + row_key.size);
 	if (row)
 		memcpy(row->value, &label, sizeof(label));
 	return row;
+}
+
+struct attar_keyrow *pairs_row_of(const struct multi_trace *m, uint32_t start, uint32_t end,
+	const char *name, size_t name_size)
+{
+	struct row_key row_key = {.relation = {start, end}};
+
+	append(&row_key, name, name_size);
+	return attar_keytable_at(m->table, &row_key, sizeof(row_key.relation) + row_key.size);
 }
 
 /* On the time line the pair is on the track of its key. */
@@ -145,7 +211,7 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 
 	if (!pairs_wants(run, m, ev, !e->host && !e->is_guest, latency))
 		return 0;
-	if (attar_run_wants_spans(run))
+	if (attar_run_wants(run, ATTAR_WANT_SPANS))
 		r = add_span(run, m, e, ev, key, started);
 	row = find_row(run, m, e, ev, key, data);
 	if (!row)
@@ -232,18 +298,6 @@ static bool is_held(struct attar_run *run, struct multi_trace *m, const struct k
 	return held_command_is(&m->held, run, (pid_t)tid);
 }
 
-/* Without an open start, there is no end that could lack one. */
-static const struct attar_start *end_held(
-	struct attar_pairs *pairs, const void *key, size_t size, const struct attar_stamp *at)
-{
-	const struct attar_start *start = NULL;
-
-	while ((start = attar_pairs_next_open(pairs, start)))
-		if (start->key_size == size && !memcmp(start->key, key, size))
-			return attar_pairs_end(pairs, key, size, at);
-	return NULL;
-}
-
 void pairs_exec(struct multi_trace *m, const struct attar_event *ev)
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
@@ -252,7 +306,8 @@ void pairs_exec(struct multi_trace *m, const struct attar_event *ev)
 	char payload[sizeof(struct start_data)];
 
 	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++) {
-		const struct attar_start *open = end_held(m->steps[i], &key, sizeof(key), &at);
+		const struct attar_start *open =
+			held_command_end_pair(m->steps[i], &key, sizeof(key), &at);
 		struct attar_start *start;
 
 		if (!open || size > sizeof(payload))
@@ -262,6 +317,16 @@ void pairs_exec(struct multi_trace *m, const struct attar_event *ev)
 		if (start)
 			memcpy(start->payload, payload, size);
 	}
+}
+
+/* An end under a name that --filter leaves out: no later end belongs to the open start. */
+static void drop_renamed(const struct multi_trace *m, const struct trace_event *e, unsigned roles,
+	const struct key_bytes *key)
+{
+	uint32_t before = (e->stage + m->n_stages - 1) % m->n_stages;
+
+	if (m->filter && roles & ROLE_END)
+		attar_pairs_drop(m->steps[before], key->bytes, key->size);
 }
 
 /* An event first ends a pair with the stage before, then starts one. */
@@ -284,6 +349,7 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 		return 0;
 	}
 	if (!is_selected(run, m, &key)) {
+		drop_renamed(m, e, roles, &key);
 		attar_run_pass_over(run);
 		return 0;
 	}
@@ -293,7 +359,7 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 		uint32_t before = (e->stage + m->n_stages - 1) % m->n_stages;
 
 		if (is_held(run, m, &key))
-			end_held(m->steps[before], key.bytes, key.size, &at);
+			held_command_end_pair(m->steps[before], key.bytes, key.size, &at);
 		else if ((started = attar_pairs_end(m->steps[before], key.bytes, key.size, &at)))
 			r = end_pair(run, m, e, ev, &key, started, sequence);
 	}
@@ -312,7 +378,7 @@ static bool is_of_cpu(const struct multi_trace *m)
 	return first && first->key_kind == KEY_CPU;
 }
 
-/* At least 8 bytes, those of a number. */
+/* At least 8 bytes: the bytes of a number. */
 static size_t longest_key(const struct multi_trace *m)
 {
 	size_t longest = sizeof(uint64_t);
@@ -390,7 +456,9 @@ static void add_key_columns(const struct multi_trace *m, struct attar_section *t
 {
 	const struct trace_event *e = trace_first(m);
 
-	if (e->comm)
+	if (m->by != BY_THREAD)
+		pairs_add_task_columns(m, table);
+	else if (e->comm)
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
 	else if (m->printkey)
 		keys_add_printed_column(table, m->printkey_of);
@@ -398,7 +466,7 @@ static void add_key_columns(const struct multi_trace *m, struct attar_section *t
 		keys_add_columns(table, e->key);
 	else
 		attar_section_column(table, e->key_kind == KEY_CPU ? "cpu" : "tid", ATTAR_UNIT_ID);
-	if (is_of_tasks(m) || (!e->comm && e->key_kind == KEY_THREAD))
+	if (m->by == BY_THREAD && (is_of_tasks(m) || (!e->comm && e->key_kind == KEY_THREAD)))
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
 }
 
@@ -409,7 +477,7 @@ static void add_printed(struct attar_run *run, const struct multi_trace *m,
 	struct attar_expr_value value;
 
 	attar_expr_key_value(e->key, bytes, size, 0, &value);
-	keys_add_printed(run, table, m->printkey, value.number);
+	keys_add_printed(run, table, m->printkey_of, m->printkey, value.number);
 }
 
 static void add_key_cells(struct attar_run *run, const struct multi_trace *m,
@@ -419,9 +487,12 @@ static void add_key_cells(struct attar_run *run, const struct multi_trace *m,
 	const struct row_label *label = row->value;
 	const size_t skip = sizeof(((struct row_key *)0)->relation);
 	const char *bytes = (const char *)row->key + skip;
-	uint64_t cpu;
+	uint64_t cpu, number;
 
-	if (start->comm) {
+	if (m->by != BY_THREAD) {
+		memcpy(&number, bytes, sizeof(number));
+		pairs_add_task(run, m, table, number, label);
+	} else if (start->comm) {
 		keys_add_text(table, bytes, row->key_size - skip);
 	} else if (e->key_kind == KEY_EXPR) {
 		if (m->printkey)
@@ -494,6 +565,32 @@ static int report_hist(struct multi_trace *m, struct attar_report *report, enum 
 	if (r == 0)
 		attar_report_hist(report, "times", ATTAR_UNIT_NS, &sum);
 	attar_hist_done(&sum);
+	return r;
+}
+
+int pairs_check(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
+	enum attar_scope scope)
+{
+	const struct attar_keyrow *row = NULL;
+	struct thread_seen *seen;
+	size_t n = 0;
+	int r;
+
+	/* what these select is not all of the time of a thread */
+	if (!m->counted_time || !m->perins || m->by != BY_THREAD || m->filter || m->only_than ||
+		!is_of_tasks(m))
+		return 0;
+	seen = calloc(attar_keytable_keys(m->table) + 1, sizeof(*seen));
+	if (!seen)
+		return -ENOMEM;
+	while ((row = attar_keytable_next(m->table, row))) {
+		seen[n].tid = (pid_t)((const struct row_label *)row->value)->tid;
+		seen[n++].times[m->counted_time - 1] =
+			attar_keyrow_sums(row, scope)->sums[SUM_TOTAL];
+	}
+	r = thread_check_report(
+		run, &m->check, report, scope, seen, n, 1U << (m->counted_time - 1));
+	free(seen);
 	return r;
 }
 
@@ -584,7 +681,10 @@ static int report_pair(struct attar_run *run, struct multi_trace *m, struct atta
 	return r;
 }
 
-/* Events that end pairs can occur in tasks that are not selected, such as kernel threads. */
+/*
+ * Events of pairs can occur in tasks that are not selected: ends in kernel threads, and starts,
+ * such as wakeups, in the tasks that cause them.
+ */
 static void add_elsewhere(struct attar_run *run, struct multi_trace *m, struct attar_report *report)
 {
 	struct attar_pairs_stats stats;
@@ -594,15 +694,20 @@ static void add_elsewhere(struct attar_run *run, struct multi_trace *m, struct a
 		attar_run_target_kind(run) == ATTAR_TARGET_SYSTEM)
 		return;
 	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++) {
+		bool lacks_starts;
+
 		attar_pairs_get_stats(m->steps[i], &stats);
-		if (!stats.starts || stats.pairs)
+		lacks_starts = stats.unpaired[ATTAR_UNPAIRED_END] > stats.starts;
+		if (!lacks_starts && (!stats.starts || stats.pairs))
 			continue;
 		name_step(m, i, name);
 		attar_report_remark(report,
-			"no start of %s has an end: ends may be events of other tasks, such as "
-			"kernel threads, or of interrupts there; -a records the events of all "
-			"tasks%s",
-			name,
+			"%s of %s %s: %s may be events of other tasks, such as %s, or of "
+			"interrupts there; -a records the events of all tasks%s",
+			lacks_starts ? "most ends" : "no start", name,
+			lacks_starts ? "have no start" : "has an end",
+			lacks_starts ? "starts" : "ends",
+			lacks_starts ? "wakeups" : "kernel threads",
 			trace_first(m)->key_kind == KEY_EXPR
 				? ""
 				: ", and -k, or key= of each event, relates events of different "

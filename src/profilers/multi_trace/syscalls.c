@@ -12,7 +12,7 @@
 
 enum { ERRNO_MAX = 4095, CALL_BYTES = 128, DEPTH_MAX = 512 /* frames */ };
 
-/* The key of a row with --perins: of a thread under one of its names. */
+/* The key of a row with --perins: of a thread under one of its names, or what --by shows. */
 struct thread_call {
 	uint64_t thread, comm_hash, number;
 };
@@ -73,14 +73,23 @@ static bool has_no_entry(struct multi_trace *m, uint64_t number, int64_t ret)
 	return is_first && number == __NR_execve;
 }
 
-static struct attar_keyrow *find_row(
-	const struct multi_trace *m, const struct attar_event *ev, uint64_t number)
+static struct attar_keyrow *find_row(const struct attar_run *run, const struct multi_trace *m,
+	const struct attar_event *ev, uint64_t number)
 {
 	struct attar_keyrow *row;
 	struct thread_call key;
 
 	if (!m->perins)
 		return attar_keytable_at_u64(m->table, number);
+	if (m->by != BY_THREAD) {
+		struct row_label label = {0};
+
+		key = (struct thread_call){pairs_number(run, m, ev->thread, &label), 0, number};
+		row = attar_keytable_at(m->table, &key, sizeof(key));
+		if (row)
+			memcpy(row->value, &label, sizeof(label));
+		return row;
+	}
 	key = (struct thread_call){ev->thread->serial, ev->thread->comm_hash, number};
 	row = attar_keytable_at(m->table, &key, sizeof(key));
 	if (row)
@@ -156,10 +165,11 @@ static int print_call(struct attar_run *run, const struct multi_trace *m,
 static __attribute__((noinline)) int show_call(struct attar_run *run, const struct multi_trace *m,
 	const struct attar_event *ev, const struct attar_start *started, uint64_t end, int64_t ret)
 {
-	int r = attar_run_wants_spans(run) ? add_span(run, m, ev, started, end, ret) : 0;
+	int r = attar_run_wants(run, ATTAR_WANT_SPANS) ? add_span(run, m, ev, started, end, ret)
+						       : 0;
 
 	if (r == 0 && pairs_prints(m) && pairs_is_beyond(m, end - started->time) &&
-		attar_run_wants_lines(run))
+		attar_run_wants(run, ATTAR_WANT_LINES))
 		r = print_call(run, m, ev, started, end, ret);
 	if (r < 0 || !m->heatmap)
 		return r;
@@ -175,7 +185,7 @@ static inline int leave(struct attar_run *run, const struct multi_trace *m,
 
 	if (!started || !pairs_wants(run, m, ev, true, at->time - started->time))
 		return 0;
-	row = find_row(m, ev, *(uint64_t *)started->payload);
+	row = find_row(run, m, ev, *(uint64_t *)started->payload);
 	if (!row)
 		return -ENOMEM;
 	if (ret < 0 && ret >= -ERRNO_MAX)
@@ -270,12 +280,13 @@ static int syscalls_open(struct attar_run *run, struct multi_trace *m)
 		(struct attar_input){.event = m->texts.n ? m->texts.at[1] : "raw_syscalls:sys_exit",
 			.fields = {"ret", "id|__syscall_nr"},
 			.on_event = on_exit_event};
-	m->shows_calls = m->heatmap_path || pairs_prints(m) || attar_run_wants_spans(run);
+	m->shows_calls =
+		m->heatmap_path || pairs_prints(m) || attar_run_wants(run, ATTAR_WANT_SPANS);
 	m->n_stages = 2;
 	m->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	r = attar_run_inputs(run, m->inputs);
 	if (r >= 0 && attar_run_sources(run) == 2)
-		attar_run_source_turns(run, 1, 0, on_turns);
+		run_source_turns(run, 1, 0, on_turns);
 	if (r == -ENOENT && attar_run_is_live(run)) /* an event of -e without such a field */
 		r = -EINVAL;
 	return r < 0 ? r : attar_run_expr(run, 0, "syscall_name(number)", &opts, &m->syscall_name);
@@ -322,8 +333,8 @@ static void remark_on_own_part(struct attar_run *run, struct attar_report *repor
 		(double)create / 1e3, (double)(create * created) / 1e6, (double)exit / 1e3);
 }
 
-static void add_row(const struct multi_trace *m, struct attar_section *table,
-	const struct attar_keyrow *row, enum attar_scope scope)
+static void add_row(const struct attar_run *run, const struct multi_trace *m,
+	struct attar_section *table, const struct attar_keyrow *row, enum attar_scope scope)
 {
 	const struct row_label *label = row->value;
 	struct thread_call key = {.number = row->number};
@@ -332,8 +343,7 @@ static void add_row(const struct multi_trace *m, struct attar_section *table,
 	attar_section_row(table);
 	if (m->perins) {
 		memcpy(&key, row->key, sizeof(key));
-		attar_cell_i64(table, label->tid);
-		attar_cell_text(table, label->comm);
+		pairs_add_task(run, m, table, key.thread, label);
 	}
 	name_call(m, key.number, true, name);
 	attar_cell_text(table, name);
@@ -350,17 +360,15 @@ static int syscalls_report(struct attar_run *run, struct multi_trace *m,
 
 	if (!rows)
 		return -ENOMEM;
-	if (m->perins) {
-		attar_section_column(table, "tid", ATTAR_UNIT_ID);
-		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
-	}
+	if (m->perins)
+		pairs_add_task_columns(m, table);
 	attar_section_column(table, "syscall", ATTAR_UNIT_TEXT);
 	pairs_add_columns(m, table);
 	attar_section_column(table, "errors", ATTAR_UNIT_COUNT);
 	n = attar_keytable_top(m->table, scope, SUM_TOTAL, rows, n);
 	for (size_t i = 0; i < n; i++)
-		add_row(m, table, rows[i], scope);
-	if (scope == ATTAR_SCOPE_WHOLE)
+		add_row(run, m, table, rows[i], scope);
+	if (scope == ATTAR_SCOPE_WHOLE && !m->in_kernel)
 		remark_on_own_part(run, report, count_created(m, rows, n));
 	free(rows);
 	return 0;

@@ -58,8 +58,11 @@ static int nested_trace_learn(struct attar_run *run, void *self, uint32_t source
 		attar_error_clear(); /* it is assigned by its thread */
 		r = 0;
 	}
-	if (r == 0 && !t->printkey && !accompanies(spec))
+	if (r == 0 && !t->printkey && !accompanies(spec)) {
 		r = keys_compile(run, source, "printkey", NULL, 0, &t->printkey);
+		if (r == 0 && t->printkey)
+			r = keys_check_printed(spec, e->key);
+	}
 	t->has_keys |= e->key != NULL;
 	t->has_keyless |= !e->key && accompanies(spec);
 	return r;
@@ -294,7 +297,7 @@ static int add_call(struct attar_run *run, struct nested_trace *t, const struct 
 	sums[SUM_SELF] += duration - call->inner;
 	sums[SUM_THAN] += t->than && duration > t->than;
 	if ((t->detail || (t->print_beyond && t->than)) && duration > t->than &&
-		attar_run_wants_lines(run))
+		attar_run_wants(run, ATTAR_WANT_LINES))
 		r = nested_trace_show(run, t, ev, call, open->depth);
 	if (r == 0 && t->heatmap)
 		r = heatmap_add(t->heatmap, nested_trace_function(t, call->function, false),
@@ -317,7 +320,8 @@ static int leave(struct attar_run *run, struct nested_trace *t, const struct nes
 	}
 	t->unreturned += open->depth - i;
 	open->depth = i - 1;
-	if (attar_run_wants_spans(run) && attar_run_is_cpu_selected(run, (int)ev->cpu) &&
+	if (attar_run_wants(run, ATTAR_WANT_SPANS) &&
+		attar_run_is_cpu_selected(run, (int)ev->cpu) &&
 		add_span(run, t, e, ev, row, &open->calls[i - 1]) < 0)
 		return -ENOMEM;
 	return add_call(run, t, ev, open, &open->calls[i - 1]);
@@ -339,7 +343,8 @@ static int add_event(struct attar_run *run, struct nested_trace *t, const struct
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[SUM_CALLS]++;
-	if (!t->detail || ev->time - call->began < t->than || !attar_run_wants_lines(run))
+	if (!t->detail || ev->time - call->began < t->than ||
+		!attar_run_wants(run, ATTAR_WANT_LINES))
 		return 0;
 	return show_event(run, t, e, ev, open->depth);
 }

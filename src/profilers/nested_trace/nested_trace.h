@@ -87,7 +87,7 @@ static inline bool nested_accompanies(uint32_t function)
 	return function >= ACCOMPANIES && function != UINT32_MAX;
 }
 
-/* The name of a function: that of its entry event, or of its exit event. */
+/* The name of a function: the name of its entry event, or of its exit event. */
 const char *nested_trace_function(const struct nested_trace *t, uint32_t function, bool of_exit);
 
 /* A name as it is shown at a depth of the tree. */

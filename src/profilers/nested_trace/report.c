@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/private/report.h"
 #include "lib/keys.h"
 #include "nested_trace/nested_trace.h"
 
@@ -35,12 +36,6 @@ static void get_key(const struct attar_keyrow *row, struct nested_node_key *ret_
 	memcpy(ret_key, row->key, sizeof(*ret_key));
 }
 
-static bool is_number(const struct attar_expr *key)
-{
-	return key && attar_expr_columns(key) == 1 &&
-	       attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER;
-}
-
 static void print_key(const struct listing *l, const struct attar_expr *key,
 	const struct attar_keyrow *row, char text[NAME_BYTES * 2])
 {
@@ -67,7 +62,7 @@ static void name_of(
 
 		if (open->number != key->root)
 			continue;
-		if (l->t->printkey && is_number(e->key))
+		if (l->t->printkey)
 			print_key(l, e->key, row, text);
 		else if (e->key)
 			attar_expr_key_format(
@@ -213,10 +208,10 @@ static int add_tree(struct attar_run *run, const struct nested_trace *t,
 	while ((row = attar_keytable_next(t->nodes, row)))
 		l.items[((const struct nested_node *)row->value)->number].row = row;
 	link_items(&l);
-	if (attar_run_wants_tree(run)) {
+	if (attar_run_wants(run, ATTAR_WANT_TREE)) {
 		l.tree = attar_report_tree(
 			report, "stacks", t->impl == IMPL_CALL ? ATTAR_UNIT_COUNT : ATTAR_UNIT_NS);
-		attar_section_for_trees(l.tree);
+		section_for_trees(l.tree);
 	}
 	add_children(&l, 0, ATTAR_TREE_ROOT, 0);
 	free(l.items);

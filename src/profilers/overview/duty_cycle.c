@@ -48,7 +48,7 @@ void duty_done(struct duty *duty)
 
 void duty_add(struct duty *duty, struct attar_run *run, uint32_t first)
 {
-	const char *words = attar_run_target_words(run);
+	const char *words = run_target_words(run);
 
 	duty->is_live = attar_run_is_live(run);
 	for (uint32_t i = first; i < attar_run_sources(run) && duty->n < DUTY_SOURCES_MAX; i++)

@@ -7,17 +7,15 @@
 #include "overview/overview.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "block/kind.h"
+#include "attar/builtin.h"
 
 enum {
-	KEYS_MAX = 16384,
 	FAULTS_PERIOD = 100,
 	ERRNO_MAX = 4095,
 	RESTART_MIN = 512, /* numbers that only the kernel uses, such as ERESTARTSYS */
@@ -43,7 +41,7 @@ static int add_stack(struct overview *o, const struct attar_thread *thread, enum
 	return attar_stacks_add(o->stacks, thread, stack, n + 1, weight);
 }
 
-static int add_latency(struct overview *o, enum overview_latency which, uint64_t duration)
+int overview_add_latency(struct overview *o, enum overview_latency which, uint64_t duration)
 {
 	struct attar_keyrow *row = attar_keytable_at_u64(o->latencies, which);
 
@@ -63,7 +61,7 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 	if (r < 0 || segment->state != THREAD_READY || !segment->is_end ||
 		segment->block->group.is_kernel_thread)
 		return r;
-	return add_latency(o, LATENCY_RUN, segment->to - segment->since);
+	return overview_add_latency(o, LATENCY_RUN, segment->to - segment->since);
 }
 
 /* ---- samples ---- */
@@ -113,6 +111,7 @@ static void group_of(struct overview *o, const struct attar_thread *thread,
 	}
 	ret_group->tid = thread->tid;
 	ret_group->pid = thread->process ? thread->process->pid : 0;
+	ret_group->started = thread->process ? thread->process->started : 0;
 	ret_group->is_kernel_thread = frames->is_kernel_thread;
 	strncpy(ret_group->comm, thread->comm, THREAD_COMM_BYTES - 1);
 }
@@ -125,7 +124,7 @@ static uint64_t weight_of(
 
 	if (attr && attar_attr_is_clock(attr) && ev->record->sample.period > 1)
 		return ev->record->sample.period;
-	return NS_PER_S / attar_run_freq(run);
+	return NS_PER_S / run_freq(run);
 }
 
 /* Samples are taken during pauses, too. */
@@ -144,6 +143,29 @@ static int add_run(struct overview *o, const struct frame_summary *frames, uint6
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[CALL_RUNS] += weight;
+	return 0;
+}
+
+/* The functions of a stack of user code, each address once: a function may call itself. */
+static int add_callers(struct overview *o, int32_t pid, const attar_location *stack, size_t n)
+{
+	struct overview_place key = {.pid = pid, .part = PART_USER};
+
+	for (size_t i = 0; i < n; i++) {
+		struct attar_keyrow *row;
+		size_t before = 0;
+
+		while (before < i && stack[before] != stack[i])
+			before++;
+		if (before < i)
+			continue;
+		key.location = stack[i];
+		row = attar_keytable_at(o->callers, &key, sizeof(key));
+		if (!row)
+			return -ENOMEM;
+		row->interval.sums[CALLER_DEPTH] += i;
+		row->interval.sums[CALLER_SAMPLES]++;
+	}
 	return 0;
 }
 
@@ -177,6 +199,8 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	row->interval.sums[SUM_SAMPLES + part] += weight;
 	row->interval.sums[SUM_NUMBER + part]++;
 	r = add_run(o, &frames, weight);
+	if (r == 0 && part == PART_USER)
+		r = add_callers(o, group.pid, stack, n);
 	if (r == 0)
 		r = overview_add_place(o->places, group.pid, part,
 			place_of(part, &frames, stack, n), weight, true);
@@ -224,6 +248,23 @@ enum { CALL, RESULT };
  */
 static const uint64_t NO_CALL = UINT64_MAX;
 
+static int add_failure_of(struct overview *o, const struct attar_event *ev,
+	const struct overview_error *error, int sum)
+{
+	const struct attar_thread *thread = ev->thread;
+	struct overview_failure key = {.call = error->call,
+		.error = error->error,
+		.pid = thread->process ? thread->process->pid : thread->tid};
+	struct attar_keyrow *row;
+
+	strncpy(key.comm, thread->comm, sizeof(key.comm) - 1);
+	row = attar_keytable_at(o->failures, &key, sizeof(key));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[sum == ERROR_SEEN ? FAILURE_SEEN : FAILURE_SAMPLES]++;
+	return 0;
+}
+
 static int add_error(
 	struct attar_run *run, struct overview *o, const struct attar_event *ev, int sum)
 {
@@ -240,7 +281,7 @@ static int add_error(
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[sum]++;
-	return 0;
+	return add_failure_of(o, ev, &key, sum);
 }
 
 static int on_failed(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -252,107 +293,6 @@ static int on_failed(struct attar_run *run, void *self, const struct attar_event
 static int on_failed_sample(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	return is_watched(self, ev->time) ? 0 : add_error(run, self, ev, ERROR_SAMPLES);
-}
-
-enum { DEV, SECTOR, N_SECTORS, RWBS };
-
-struct request_key {
-	uint64_t dev, sector, kind;
-};
-
-static struct request_key request_key_of(const struct attar_event *ev)
-{
-	uint64_t sector = attar_arg_u64(ev, SECTOR);
-	char type[12] = "";
-	enum block_kind kind;
-	size_t n;
-	const char *text = attar_arg_text(ev, RWBS, &n);
-
-	memcpy(type, text ? text : "", n < sizeof(type) ? n : sizeof(type) - 1);
-	kind = block_kind_of(type, sector, attar_arg_u64(ev, N_SECTORS));
-	return (struct request_key){attar_arg_u64(ev, DEV), kind == BLOCK_DATA ? sector : 0, kind};
-}
-
-static int on_issue(struct attar_run *run, void *self, const struct attar_event *ev)
-{
-	const struct request_key key = request_key_of(ev);
-	const struct attar_stamp at = attar_event_get_stamp(ev);
-
-	(void)run;
-	attar_pairs_start(((struct overview *)self)->requests, &key, sizeof(key), &at);
-	return 0;
-}
-
-static int on_complete(struct attar_run *run, void *self, const struct attar_event *ev)
-{
-	const struct request_key key = request_key_of(ev);
-	const struct attar_stamp at = attar_event_get_stamp(ev);
-	struct overview *o = self;
-	const struct attar_start *start = attar_pairs_end(o->requests, &key, sizeof(key), &at);
-
-	if (!start || !attar_run_is_cpu_selected(run, start->cpu))
-		return 0;
-	return add_latency(o, LATENCY_BLOCK, at.time - start->time);
-}
-
-/* A process as a key: its number may be used again. */
-struct process_key {
-	int64_t pid;
-	uint64_t started;
-};
-
-/* The first cause counts: several threads can end their process at the same time. */
-static int add_failure(struct attar_run *run, struct overview *o, const struct attar_event *ev,
-	const struct overview_end *end)
-{
-	const struct attar_process *process = ev->thread ? ev->thread->process : NULL;
-	const struct attar_stamp at = attar_event_get_stamp(ev);
-	struct process_key key = {0};
-	struct attar_keyrow *row;
-
-	if (!process || !attar_run_is_selected(run, ev->thread) ||
-		overview_is_own(o, run, ev->thread))
-		return 0;
-	key.pid = process->pid;
-	key.started = process->started;
-	if (!attar_pairs_start(o->failed, &key, sizeof(key), &at))
-		return 0;
-	row = attar_keytable_at(o->ends, end, sizeof(*end));
-	if (!row)
-		return -ENOMEM;
-	row->interval.sums[0]++;
-	return 0;
-}
-
-enum { STATUS };
-
-static int on_exit_group(struct attar_run *run, void *self, const struct attar_event *ev)
-{
-	const struct overview_end end = {.status = (int32_t)(attar_arg_u64(ev, STATUS) & 0xff)};
-
-	return end.status ? add_failure(run, self, ev, &end) : 0;
-}
-
-/*
- * Signals of errors of the program. Of others, such as SIGTERM, the kernel delivers SIGKILL to each
- * thread, as it does at an exec and at exit_group(2).
- */
-static bool is_crash(int32_t sig)
-{
-	return sig == SIGSEGV || sig == SIGABRT || sig == SIGBUS || sig == SIGFPE ||
-	       sig == SIGILL || sig == SIGSYS || sig == SIGTRAP;
-}
-
-enum { SIGNAL, HANDLER };
-
-static int on_signal(struct attar_run *run, void *self, const struct attar_event *ev)
-{
-	const struct overview_end end = {
-		.status = (int32_t)attar_arg_i64(ev, SIGNAL), .is_signal = 1};
-
-	if (attar_arg_u64(ev, HANDLER) || !is_crash(end.status))
-		return 0;
-	return add_failure(run, self, ev, &end);
 }
 
 static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -385,6 +325,16 @@ static int overview_turn(struct attar_run *run, void *self)
 		o->slices.now.from = attar_run_began(run);
 	if (attar_run_is_live(run) && !o->scheds_began.time)
 		r = thread_scheds_read(run, &o->scheds_began);
+	if (r == 0 && attar_run_is_live(run))
+		r = usage_turn(run, &o->usage);
+	if (r == 0 && attar_run_is_live(run) && o->has_selection) {
+		peers_look(&o->usage.began, &o->peers);
+		languages_look(&o->usage.began, &o->languages);
+	}
+	if (r == 0 && attar_run_is_live(run) && !o->networks_began.time) {
+		overview_read_networks(&o->usage.began, &o->networks_began);
+		overview_read_groups(&o->usage.began, &o->groups_began);
+	}
 	if (r == 0)
 		r = duty_turn(&o->duty, run, o->times.events + o->events, &from, &to);
 	if (r == DUTY_PAUSED) {
@@ -421,17 +371,6 @@ static int overview_report(
 
 /* ---- life ---- */
 
-static const struct attar_input requests[] = {
-	{.event = "block:block_rq_issue",
-		.fields = {"dev", "sector", "?nr_sector", "?rwbs"},
-		.on_event = on_issue,
-		.optional = true},
-	{.event = "block:block_rq_complete",
-		.fields = {"dev", "sector", "?nr_sector", "?rwbs"},
-		.on_event = on_complete,
-		.optional = true},
-	{0}};
-
 /* The kernel drops calls that succeed. */
 static const struct attar_input failures = {.event = "raw_syscalls:sys_exit/ret<0/",
 	.fields = {"id", "ret"},
@@ -447,29 +386,6 @@ static const struct attar_input failure_samples = {
 	.fields = {"id", "ret"},
 	.on_event = on_failed_sample,
 	.optional = true};
-
-/* Few events, which are never paused. exit_group(2) does not return, so it has no sys_exit. */
-static const struct attar_input failing_exits = {
-	.event = "syscalls:sys_enter_exit_group/error_code&255/",
-	.fields = {"error_code"},
-	.on_event = on_exit_group,
-	.optional = true};
-
-static const struct attar_input crashes = {
-	.event = "signal:signal_deliver/sa_handler==0 && sig!=9/",
-	.fields = {"sig", "sa_handler"},
-	.on_event = on_signal,
-	.optional = true};
-
-/* The event of exit_group(2) makes all system calls a little slower. */
-static int open_ends(struct attar_run *run, struct overview *o)
-{
-	uint32_t n = attar_run_sources(run);
-	int r = attar_run_input(run, &failing_exits);
-
-	o->has_ends = attar_run_sources(run) > n;
-	return r == 0 && o->has_ends ? attar_run_input(run, &crashes) : r;
-}
 
 /* Counts n of enum overview_count that follow each other, also during pauses. */
 static int count_events(struct attar_run *run, struct overview *o, enum overview_count first, int n,
@@ -526,10 +442,8 @@ static int open_events(struct attar_run *run, struct overview *o)
 
 	if (r == 0)
 		r = count_switches(run, o);
-	attar_run_all_cpus(run, true);
 	if (r == 0)
-		r = attar_run_inputs(run, requests);
-	attar_run_all_cpus(run, false);
+		r = overview_open_requests(run, o);
 	n = attar_run_sources(run);
 	if (r == 0 && !o->no_errors)
 		r = attar_run_input(run, &failures);
@@ -540,7 +454,7 @@ static int open_events(struct attar_run *run, struct overview *o)
 	if (r == 0 && attar_run_is_live(run) && attar_run_sources(run) > n)
 		r = count_failures(run, o);
 	if (r == 0 && !o->no_errors)
-		r = open_ends(run, o);
+		r = overview_open_ends(run, o);
 	o->sampler = attar_run_sources(run);
 	if (r == 0)
 		r = attar_run_sampler(run, true, on_sample);
@@ -573,53 +487,6 @@ static int open_faults(struct attar_run *run, struct overview *o)
 	return r == 0 ? attar_run_source(run, "major-faults", &attr, on_major) : r;
 }
 
-static int new_table(size_t key, size_t sums, size_t hists, struct attar_keytable **ret_table)
-{
-	const struct attar_keytable_opts opts = {.size = sizeof(opts),
-		.sums = sums,
-		.hists = hists,
-		.key_max = key,
-		.keys_max = KEYS_MAX,
-		.rank = sums ? sums - 1 : 0};
-
-	return attar_keytable_new(&opts, ret_table);
-}
-
-static int open_tables(struct overview *o)
-{
-	const struct attar_pairs_opts pairs = {
-		.size = sizeof(pairs), .key_max = sizeof(struct request_key)};
-	const struct attar_pairs_opts failed = {.size = sizeof(failed),
-		.policy = ATTAR_PAIRS_FIRST,
-		.key_max = sizeof(struct process_key),
-		.open_max = 1024};
-	const struct attar_pairs_opts exited = {.size = sizeof(exited),
-		.policy = ATTAR_PAIRS_FIRST,
-		.payload_size = sizeof(uint64_t),
-		.open_max = 4096};
-	int r = new_table(sizeof(struct thread_group), THREAD_SUMS, 0, &o->threads);
-
-	if (r == 0)
-		r = new_table(sizeof(struct overview_place), PLACE_SUMS, 0, &o->places);
-	if (r == 0)
-		r = new_table(sizeof(struct overview_place), PLACE_SUMS, 0, &o->functions);
-	if (r == 0)
-		r = new_table(sizeof(struct overview_call), CALL_SUMS, 0, &o->calls);
-	if (r == 0)
-		r = new_table(sizeof(struct overview_error), ERROR_SUMS, 0, &o->errors);
-	if (r == 0)
-		r = new_table(sizeof(struct overview_end), 1, 0, &o->ends);
-	if (r == 0)
-		r = new_table(sizeof(uint64_t), 0, 1, &o->latencies);
-	if (r == 0)
-		r = new_table(sizeof(uint64_t), 1, 0, &o->counts);
-	if (r == 0)
-		r = attar_pairs_new(&failed, &o->failed);
-	if (r == 0)
-		r = attar_pairs_new(&exited, &o->exited);
-	return r == 0 ? attar_pairs_new(&pairs, &o->requests) : r;
-}
-
 static int open_names(struct attar_run *run, struct overview *o)
 {
 	static const struct attar_expr_variable variable = {.name = "number"};
@@ -648,18 +515,22 @@ static int overview_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = open_faults(run, o);
 	if (r == 0)
+		r = overview_open_rates(run);
+	if (r == 0)
 		r = run_default_duration(run, (uint64_t)DURATION_S * NS_PER_S);
 	if (r == 0)
-		r = open_tables(o);
+		r = overview_open_tables(o);
 	if (r == 0)
 		r = open_names(run, o);
-	if (r == 0 && attar_run_wants_tree(run))
+	if (r == 0 && attar_run_wants(run, ATTAR_WANT_TREE))
 		r = attar_stacks_new(attar_run_symbols(run), &o->stacks);
 	if (r == 0)
 		r = overview_slices_open(o);
 	o->has_selection = !attar_run_is_selected(run, NULL);
-	if (attar_run_is_live(run))
-		system_stat_read(&o->began);
+	if (attar_run_is_live(run)) {
+		system_stat_read("", &o->began);
+		kernel_log_open(&o->log, "/dev/kmsg", false);
+	}
 	o->last = o->began;
 	return r;
 }
@@ -670,21 +541,14 @@ static void overview_close(void *self)
 
 	duty_done(&o->duty);
 	overview_slices_close(o);
+	usage_done(&o->usage);
+	languages_done(&o->languages);
+	kernel_log_close(&o->log);
 	thread_scheds_done(&o->scheds_began);
 	thread_scheds_done(&o->scheds_last);
 	thread_scheds_done(&o->scheds);
 	thread_times_close(&o->times);
-	attar_keytable_free(o->threads);
-	attar_keytable_free(o->places);
-	attar_keytable_free(o->functions);
-	attar_keytable_free(o->calls);
-	attar_keytable_free(o->errors);
-	attar_keytable_free(o->ends);
-	attar_keytable_free(o->latencies);
-	attar_keytable_free(o->counts);
-	attar_pairs_free(o->requests);
-	attar_pairs_free(o->failed);
-	attar_pairs_free(o->exited);
+	overview_close_tables(o);
 	attar_stacks_free(o->stacks);
 	attar_expr_free(o->syscall_name);
 }
@@ -695,6 +559,8 @@ static const struct attar_option options[] = {
 		"little slower"),
 	ATTAR_FLAG(
 		struct overview, only_comm, 0, "only-comm", "add up processes with the same name"),
+	ATTAR_FLAG(struct overview, all, 0, "all",
+		"show all tables as text, not only those that a finding needs"),
 	{0}};
 
 static const struct attar_example examples[] = {

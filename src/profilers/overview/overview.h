@@ -6,11 +6,19 @@
 #ifndef PROFILERS_OVERVIEW_OVERVIEW_H
 #define PROFILERS_OVERVIEW_OVERVIEW_H
 
+#include <string.h>
+
 #include "attar/builtin.h"
 #include "overview/duty_cycle.h"
+#include "overview/kernel_log.h"
+#include "overview/languages.h"
+#include "overview/network.h"
+#include "overview/peers.h"
+#include "overview/usage.h"
+#include "lib/cgroups.h"
 #include "lib/system_stat.h"
 #include "sched/open_waits.h"
-#include "sched/thread_sched.h"
+#include "sched/thread_check.h"
 #include "sched/thread_times.h"
 
 /* Where the time of active threads goes. What a CPU does is known from samples. */
@@ -53,6 +61,9 @@ enum {
 
 /* Sums of a place, of which the last one ranks them: number of samples, ns. */
 enum { PLACE_SAMPLES, PLACE_TIME, PLACE_SUMS };
+
+/* Sums of overview.callers: samples, and the frames between them and the sampled function. */
+enum { CALLER_DEPTH, CALLER_SAMPLES, CALLER_SUMS };
 
 /*
  * Sums of a system call: ns, and failed calls. Of the waits, those that are long and those that may
@@ -107,10 +118,45 @@ struct overview_error {
 	int64_t error; /* errno */
 };
 
+/* Sums of overview.failures. */
+enum { FAILURE_SEEN, FAILURE_SAMPLES, FAILURE_SUMS };
+
+/* Who makes failing calls: a key of overview.failures. Padded with zeros. */
+struct overview_failure {
+	uint64_t call;
+	int64_t error; /* errno */
+	int64_t pid;
+	char comm[THREAD_COMM_BYTES];
+};
+
+/* A key of overview.starts, and without pid of overview.execs. Padded with zeros. */
+struct overview_start {
+	int32_t pid; /* of the parent */
+	char comm[THREAD_COMM_BYTES];
+};
+
+/* A key of overview.signals. Padded with zeros. */
+struct overview_signal {
+	int32_t sender, target, number;
+	char comm[THREAD_COMM_BYTES], target_comm[THREAD_COMM_BYTES];
+};
+
+enum { OVERVIEW_HOST_BYTES = 64 };
+
 /* How a process failed: a key of overview.ends. */
 struct overview_end {
 	int32_t status; /* of exit_group(2), or the number of a signal */
 	int32_t is_signal;
+};
+
+enum { OVERVIEW_LIMITS_MAX = 16 };
+
+/* Control groups that have been stopped because of their limits of CPU time, and their pressure. */
+struct overview_groups {
+	struct cpu_limit limits[OVERVIEW_LIMITS_MAX];
+	struct group_pressure pressures[OVERVIEW_LIMITS_MAX];
+	size_t n_limits, n_pressures;
+	uint64_t time; /* ns */
 };
 
 /* A part of the time that was watched. */
@@ -140,37 +186,48 @@ struct overview_slices {
 };
 
 struct overview {
-	struct thread_times times; /* first: see thread_times_open() */
-	bool no_errors, only_comm; /* options */
-	uint64_t lost;             /* events */
-	uint64_t events;           /* that were delivered, besides those of times */
+	struct thread_times times;      /* first: see thread_times_open() */
+	bool no_errors, only_comm, all; /* options */
+	uint64_t lost;                  /* events */
+	uint64_t events;                /* that were delivered, besides events of times */
 	uint64_t lost_before, delivered_before;
 
 	struct duty duty;
 	struct overview_slices slices;
 	struct system_stat began, last, now;
 	struct thread_scheds scheds_began, scheds_last, scheds; /* of a live run */
-	uint32_t sampler;                                       /* number of its source */
-	bool has_faults;                                        /* a recording has page faults */
-	bool has_ends;                                          /* it is known how processes end */
+	struct peers peers;
+	struct languages languages;
+	struct overview_groups groups_began;
+	struct networks networks_began, networks_last, networks;
+	struct usage_readings usage; /* of a live run */
+	struct kernel_log log;       /* of a live run */
+	uint32_t sampler;            /* number of its source */
+	bool has_faults;             /* a recording has page faults */
+	bool has_ends;               /* it is known how processes end */
 	uint64_t watched_before, switches_before, migrations_before;
 	unsigned cpus; /* that had events */
 	bool has_selection;
 	/* The run's counter of each, from 1; 0: none. */
 	unsigned counters[ALL_COUNTS], n_counters;
-	struct attar_keytable *threads;   /* by struct thread_group: THREAD_SUMS */
-	struct attar_keytable *places;    /* by struct overview_place: PLACE_SUMS */
-	struct attar_keytable *functions; /* the same, by the innermost location of samples */
-	struct attar_keytable *calls;     /* by struct overview_call: CALL_SUMS */
-	struct attar_keytable *errors;    /* by struct overview_error: ERROR_SUMS */
-	struct attar_keytable *ends;      /* by struct overview_end: the number of processes */
-	struct attar_keytable *latencies; /* by enum overview_latency: a histogram */
-	struct attar_keytable *counts;    /* by enum overview_count: a sum */
-	struct attar_pairs *requests;     /* of block devices, by device and sector */
-	struct attar_pairs *failed;       /* the newest processes of ends, each once */
-	struct attar_pairs *exited;       /* the newest of COUNT_EXITS, by pid */
-	uint64_t reports;                 /* so far: the payload of exited */
-	struct attar_stacks *stacks;      /* NULL: no output shows them */
+	struct attar_keytable *threads;        /* by struct thread_group: THREAD_SUMS */
+	struct attar_keytable *places;         /* by struct overview_place: PLACE_SUMS */
+	struct attar_keytable *functions;      /* the same, by the innermost location of samples */
+	struct attar_keytable *callers;        /* of user code, likewise: CALLER_SUMS */
+	struct attar_keytable *calls;          /* by struct overview_call: CALL_SUMS */
+	struct attar_keytable *errors;         /* by struct overview_error: ERROR_SUMS */
+	struct attar_keytable *failures;       /* by struct overview_failure: FAILURE_SUMS */
+	struct attar_keytable *starts, *execs; /* by struct overview_start: their number */
+	struct attar_keytable *signals;        /* by struct overview_signal: about their number */
+	struct attar_keytable *retransmits;    /* by char [OVERVIEW_HOST_BYTES]: segments */
+	struct attar_keytable *ends;           /* by struct overview_end: the number of processes */
+	struct attar_keytable *latencies;      /* by enum overview_latency: a histogram */
+	struct attar_keytable *counts;         /* by enum overview_count: a sum */
+	struct attar_pairs *requests;          /* of block devices, by device and sector */
+	struct attar_pairs *failed;            /* the newest processes of ends, each once */
+	struct attar_pairs *exited;            /* the newest of COUNT_EXITS, by pid */
+	uint64_t reports;                      /* so far: the payload of exited */
+	struct attar_stacks *stacks;           /* NULL: no output shows them */
 	struct attar_expr *syscall_name;
 	attar_location labels[PARTS];
 	attar_location stopped; /* the place of stopped threads */
@@ -186,6 +243,31 @@ static inline bool overview_is_own(
 
 /* Adds n to a count of the interval. 0 or -ENOMEM. */
 int overview_count(struct overview *o, enum overview_count which, uint64_t n);
+
+/* Adds a duration to a histogram of the interval. 0 or -ENOMEM. */
+int overview_add_latency(struct overview *o, enum overview_latency which, uint64_t duration);
+
+/* 0 or -ENOMEM. Closing is always allowed. */
+int overview_open_tables(struct overview *o);
+int overview_end_interval(struct overview *o);
+void overview_close_tables(struct overview *o);
+
+/* Of the selected processes of a reading. */
+void overview_read_groups(const struct usages *usages, struct overview_groups *ret_groups);
+void overview_read_networks(const struct usages *usages, struct networks *ret_networks);
+
+/* ---- requests of block devices ---- */
+
+/* Requests the events. Returns 0 or a negative errno, as the next two. */
+int overview_open_requests(struct attar_run *run, struct overview *o);
+
+/* ---- rates ---- */
+
+int overview_open_rates(struct attar_run *run);
+
+/* A process has started another one; one has executed a program. 0 or -ENOMEM. */
+int overview_add_start(struct attar_run *run, struct overview *o, pid_t parent);
+int overview_add_exec(struct overview *o, const char *comm);
 
 /* ---- parts ---- */
 
@@ -237,7 +319,13 @@ int overview_slices_report(struct attar_run *run, struct overview *o);
 double overview_slices_estimated(const struct overview *o, enum attar_scope scope,
 	enum overview_part part, double *ret_doubt);
 
+/* How wrong the times of a thread may be that the kernel did not count in all pauses, ns. */
+double overview_slices_doubt_of(const struct overview *o, enum attar_scope scope, pid_t tid);
+
 /* ---- exits ---- */
+
+/* Requests the events of processes that fail. */
+int overview_open_ends(struct attar_run *run, struct overview *o);
 
 /* Counts the process at the exit of its main thread. 0 or -ENOMEM. */
 int overview_add_exit(struct attar_run *run, struct overview *o, const struct attar_event *ev);
@@ -252,13 +340,26 @@ enum {
 	OVERVIEW_SAMPLES_MIN = 20, /* that divide time */
 };
 
+/* What is never lost of the threads of a process, and what their rows have of the same times. */
+struct overview_counts {
+	uint64_t seen[CHECK_TIMES], counted[CHECK_TIMES]; /* ns, of threads that were counted */
+	uint64_t slack;  /* ns: how wrong each counted one may be */
+	uint64_t queued; /* ns: of waits for a CPU that have not ended, which are not counted yet */
+	uint64_t turns;  /* on a CPU */
+	unsigned threads;          /* that the kernel counted */
+	uint64_t samples, sampled; /* of all threads: number, ns */
+};
+
 /* A process, or with --only-comm those with a name: pid is 0 if they are several. */
 struct overview_process {
 	int32_t pid;
+	uint64_t started; /* attar_process.started; 0: unknown */
 	char comm[THREAD_COMM_BYTES];
-	unsigned processes, threads;
+	unsigned processes, threads, counted; /* counted: threads that the kernel counted */
 	uint64_t parts[PARTS], all;
-	uint64_t named; /* the time under this name, of an exited process */
+	double variance; /* ns^2: of times that were neither watched nor counted by the kernel */
+	uint64_t named;  /* the time under this name, of an exited process */
+	struct overview_counts counts;
 };
 
 /* A row of overview.threads, and its sums as if all of the time had been watched. */
@@ -322,6 +423,8 @@ struct overview_sums {
 	uint64_t unseen;                               /* errors that were counted only */
 	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */
 	struct system_change system;
+	bool has_all_cpus;       /* none is left out by --cpus */
+	bool has_clock;          /* samples are of a clock: their number is known from the time */
 	struct open_waits waits; /* open at the time of the report; of a live run */
 };
 
@@ -367,6 +470,14 @@ void overview_sums_done(struct overview_sums *sums);
 
 /* Looks for an uneven pool in the rows of a process. 0 or -ENOMEM. */
 int overview_check_pools(struct overview_sums *sums, const struct thread_row *rows, size_t n);
+
+/* ---- counts ---- */
+
+/* Of the rows of a process, sorted by tid. */
+struct overview_counts overview_count_rows(
+	const struct overview_sums *sums, const struct thread_row *rows, size_t n);
+
+void overview_add_counts(struct overview_counts *to, const struct overview_counts *from);
 
 enum { SERVICE_BYTES = 64 };
 
@@ -434,6 +545,21 @@ size_t overview_places(const struct overview_sums *sums, enum overview_part part
 /* Likewise for all functions that run on a CPU. */
 size_t overview_functions(
 	const struct overview_sums *sums, struct overview_function *ret_functions, size_t n);
+
+/*
+ * The innermost function in which, with all that it calls, a process runs most of its own code.
+ * False: none is known, or only the start of the program.
+ */
+bool overview_caller(const struct overview_sums *sums, const struct overview_process *process,
+	struct overview_function *ret_function);
+
+/* Whether a file is the program node, which executes functions of JavaScript. */
+static inline bool overview_is_node(const char *dso)
+{
+	const char *slash = strrchr(dso, '/'), *file = slash ? slash + 1 : dso;
+
+	return !strcmp(file, "node") || !strcmp(file, "nodejs") || !strncmp(file, "libnode", 7);
+}
 
 /* ---- waits that have not ended ---- */
 

@@ -92,7 +92,7 @@ struct attar_keyrow *overview_call_at(
 	const struct thread_scheds *scheds = o->scheds.time ? &o->scheds : &o->scheds_began;
 	struct overview_call call = {.state = state};
 
-	call.tid = thread_scheds_has(scheds, tid) ? tid : 0;
+	call.tid = thread_scheds_find(scheds, tid) ? tid : 0;
 	strncpy(call.name, frames_syscall(o->times.frames, syscall), sizeof(call.name) - 1);
 	return attar_keytable_at(o->calls, &call, sizeof(call));
 }

@@ -9,7 +9,10 @@ static const double sigmas = 3, different = 0.2;
 /* Of the shares of time, whose weight is 1: what else runs changes the number of turns. */
 static const double weight_of_turns = 0.25;
 
-/* Which part of the difference between the sides is uncertain. */
+/* Of the time of sleeps that turns show, against their share of the waits. */
+static const double weight_of_timed = 0.75, timed_turns_min = 10;
+
+/* Which part of the difference between the sides, or of a thread with one side, is uncertain. */
 static const double uncertain_half = 0.5, uncertain_mix = 0.1;
 
 /* The best place between the sides, by the squares of what differs. */
@@ -102,6 +105,43 @@ static double time_of(
 	return all > 0 ? thread->times[row->time] * share / all : 0;
 }
 
+/*
+ * Waits for a time and other waits are divided by their shares next to the pause. But the program
+ * waits longer for locks while it is watched, and each sleep lasts as long as others: the number of
+ * turns in the pause says how many there were. A busy machine ends turns too, so the truth is
+ * between both.
+ */
+static void weigh_timed(
+	const struct pause_thread *thread, const double *parts, struct pause_row *rows, size_t n)
+{
+	double timed = 0, others = 0, by_turns = 0, moved;
+
+	if (!thread->is_counted)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (rows[i].time != TIME_WAITS)
+			continue;
+		if (!rows[i].is_timed) {
+			others += rows[i].estimate;
+			continue;
+		}
+		if (thread->turns[rows[i].side] < timed_turns_min)
+			return;
+		timed += rows[i].estimate;
+		by_turns += parts[rows[i].side] * thread->counted_turns * rows[i].watched /
+			    thread->turns[rows[i].side];
+	}
+	if (timed <= 0 || others <= 0)
+		return;
+	moved = weight_of_timed * (fmin(by_turns, timed + others) - timed);
+	for (size_t i = 0; i < n; i++) {
+		if (rows[i].time != TIME_WAITS)
+			continue;
+		rows[i].bias = rows[i].estimate / (rows[i].is_timed ? timed : -others) * moved;
+		rows[i].estimate += rows[i].bias;
+	}
+}
+
 void pause_estimate(const struct pause_thread *thread, struct pause_row *rows, size_t n)
 {
 	double shares[PAUSE_SIDES][TIMES] = {{0}}, parts[PAUSE_SIDES];
@@ -121,12 +161,14 @@ void pause_estimate(const struct pause_thread *thread, struct pause_row *rows, s
 		/* the kernel counted time of which the side that is used more has none */
 		part = thread->is_counted && all <= 0 ? 1 : parts[row->side];
 		row->estimate = time_of(thread, row, part * share, all > 0 ? all : mine);
-		row->doubt = 0;
+		row->doubt = row->bias = 0;
 		if (thread->watched[other] <= 0)
-			row->doubt = uncertain_mix * row->estimate;
+			row->doubt = (thread->has_ended ? uncertain_half : uncertain_mix) *
+				     row->estimate;
 		else if (!thread->is_counted || others > 0)
 			row->doubt = (is_known ? uncertain_mix : uncertain_half) *
 				     (row->side == PAUSE_BEFORE ? 1 : -1) *
 				     time_of(thread, row, share, mine);
 	}
+	weigh_timed(thread, parts, rows, n);
 }

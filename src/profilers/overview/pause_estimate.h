@@ -18,8 +18,14 @@ enum pause_side { PAUSE_BEFORE, PAUSE_AFTER, PAUSE_SIDES };
 struct pause_row {
 	enum pause_side side;
 	enum pause_time time;
+	bool is_timed;   /* waits for a time, which last as long however busy the machine is */
 	double watched;  /* ns */
 	double estimate; /* set: ns of the pause that were spent in the same way */
+	/*
+	 * Set: ns, signed: by how much the number of turns and the shares of time disagree, as they
+	 * do in the same direction in each pause.
+	 */
+	double bias;
 	double doubt; /* set: ns; the signed sum over the rows of one kind is their uncertainty */
 };
 
@@ -27,6 +33,7 @@ struct pause_thread {
 	double length;               /* of the pause, ns */
 	double watched[PAUSE_SIDES]; /* length of each side, ns; 0: none */
 	double turns[PAUSE_SIDES];   /* on a CPU */
+	bool has_ended;              /* in the pause, so that the kernel tells no counts */
 	bool is_counted;             /* the kernel counted the rest in the pause */
 	double times[TIMES];         /* ns */
 	double counted_turns;

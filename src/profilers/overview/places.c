@@ -7,7 +7,7 @@
 
 struct place {
 	const char *name, *dso;
-	uint64_t start, weight, samples;
+	uint64_t start, weight, samples, depth;
 };
 
 static int by_function(const void *a, const void *b)
@@ -127,4 +127,93 @@ size_t overview_functions(
 	const struct overview_sums *sums, struct overview_function *ret_functions, size_t n)
 {
 	return largest(sums, sums->overview->functions, 0, NULL, ret_functions, n);
+}
+
+/* ---- callers ---- */
+
+enum { MOST = 60 /* percent of the samples */ };
+
+/* Functions that all programs of a kind have, and those that interpret others. */
+static bool says_nothing(const struct place *place)
+{
+	static const char *const starts[] = {"main", "main.main", "_start", "start_thread",
+		"runtime.main", "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart",
+		"runtime.systemstack", "runtime.systemstack.abi0", "runtime.mcall"};
+
+	if (!place->name || !strncmp(place->name, "__libc_start", 12) ||
+		!strncmp(place->name, "clone", 5) ||
+		(overview_is_node(place->dso) && strncmp(place->name, "v8::internal::", 14)) ||
+		!strncmp(place->name, "__clone", 7) || strstr(place->dso, "/python") ||
+		strstr(place->dso, "/libpython"))
+		return true;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (!strcmp(place->name, starts[i]))
+			return true;
+	return false;
+}
+
+static double depth_of(const struct place *place)
+{
+	return (double)place->depth / (double)place->samples;
+}
+
+/* Inside of the other one; a function of the engine of Node.js is better than none. */
+static bool is_better(const struct place *place, const struct place *than)
+{
+	bool is_engine = overview_is_node(place->dso);
+
+	if (!than || is_engine != overview_is_node(than->dso))
+		return !than || !is_engine;
+	return depth_of(place) < depth_of(than);
+}
+
+bool overview_caller(const struct overview_sums *sums, const struct overview_process *process,
+	struct overview_function *ret_function)
+{
+	struct attar_symbols *symbols = attar_run_symbols(sums->run);
+	struct attar_keytable *callers = sums->overview->callers;
+	struct place *places = calloc(attar_keytable_keys(callers) + 1, sizeof(*places));
+	const struct place *best = NULL;
+	struct attar_keyrow *row = NULL;
+	struct overview_function leaf;
+	size_t n = 0, found = 0;
+
+	if (!overview_places(sums, PART_USER, process, &leaf, 1)) {
+		free(places);
+		return false;
+	}
+	while (places && (row = attar_keytable_next(callers, row))) {
+		const uint64_t *of = attar_keyrow_sums(row, sums->scope)->sums;
+		const struct overview_place *place = row->key;
+
+		if (!of[CALLER_SAMPLES] || !is_of(sums, process, place))
+			continue;
+		places[n].samples = of[CALLER_SAMPLES];
+		places[n].depth = of[CALLER_DEPTH];
+		resolve(symbols, place->location, &places[n++]);
+	}
+	if (n)
+		qsort(places, n, sizeof(*places), by_function);
+	for (size_t i = 0; i < n; i++) {
+		if (!i || by_function(&places[found - 1], &places[i]) != 0) {
+			places[found++] = places[i];
+			continue;
+		}
+		places[found - 1].samples += places[i].samples;
+		places[found - 1].depth += places[i].depth;
+	}
+	for (size_t i = 0; i < found; i++)
+		if (100 * places[i].samples >= MOST * leaf.all_samples &&
+			!says_nothing(&places[i]) && is_better(&places[i], best))
+			best = &places[i];
+	if (best)
+		*ret_function = (struct overview_function){.name = best->name,
+			.dso = best->dso,
+			.weight =
+				best->samples < leaf.all_samples ? best->samples : leaf.all_samples,
+			.all = leaf.all_samples,
+			.samples = best->samples,
+			.all_samples = leaf.all_samples};
+	free(places);
+	return best != NULL;
 }

@@ -9,7 +9,7 @@
 enum { POOL_MIN = 4 /* threads */ };
 
 /* Shares of the work of the pool: of the busiest thread, and of each other that takes part. */
-static const double uneven = 0.5, takes_part = 0.005;
+static const double uneven = 0.5, part = 0.005;
 
 /* How much of the time the busiest thread runs, or waits for a CPU: nothing else delays it. */
 static const double busy = 0.7;
@@ -17,6 +17,17 @@ static const double busy = 0.7;
 static uint64_t work_of(const struct thread_row *row)
 {
 	return row->sums[SUM_STATE + THREAD_RUNNING];
+}
+
+/* By its work; one that looks for work again and again mostly sleeps for a short time. */
+static bool takes_part(const struct overview_sums *sums, const struct thread_row *row, uint64_t all)
+{
+	const uint64_t slept = row->sums[SUM_STATE + THREAD_SLEEP],
+		       idle = row->sums[SUM_LONG + THREAD_SLEEP] +
+			      row->sums[SUM_OPEN + THREAD_SLEEP];
+
+	return (double)work_of(row) >= part * (double)all ||
+	       (slept > idle && slept - idle >= sums->elapsed / 2);
 }
 
 static int compare_names(const struct thread_row *a, const struct thread_row *b)
@@ -44,7 +55,7 @@ static void check_pool(
 	for (size_t i = 0; i < n; i++)
 		all += work_of(threads[i]);
 	for (size_t i = 1; i < n; i++)
-		others += (double)work_of(threads[i]) >= takes_part * (double)all;
+		others += takes_part(sums, threads[i], all);
 	if (others < POOL_MIN - 1 || all <= sums->pool.all ||
 		(double)work_of(top) < uneven * (double)all ||
 		(double)(work_of(top) + top->sums[SUM_STATE + THREAD_READY]) <

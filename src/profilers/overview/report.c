@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
+#include "attar/private/report.h"
 #include "overview/overview.h"
 
 enum { PROCESSES_OF_A_NAME = 20 /* so many that they hide others */ };
@@ -13,27 +16,26 @@ enum { PROCESSES_OF_A_NAME = 20 /* so many that they hide others */ };
 static void add_number(struct attar_section *table, const char *name, double value)
 {
 	attar_row_value(table, name, false);
-	attar_value_double(table, value);
+	attar_row_value_double(table, value);
 }
 
 static void add_text(struct attar_section *table, const char *name, const char *text)
 {
 	attar_row_value(table, name, false);
-	attar_value_text(table, text, strlen(text));
+	attar_row_value_text(table, text, strlen(text));
 }
 
-static void add_findings(const struct overview_sums *sums, struct attar_report *report)
+static struct attar_section *add_findings(
+	const struct overview_finding *findings, size_t n, struct attar_report *report)
 {
-	struct overview_finding findings[FINDINGS_MAX];
 	struct attar_section *table = attar_report_table(report, "findings");
-	size_t n = overview_find(sums, findings);
 
 	attar_section_column(table, "finding", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "value", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "limit", ATTAR_UNIT_TEXT);
 	if (n && findings[n - 1].is_doubt)
-		attar_report_doubt(report, "%s: %s %s", findings[n - 1].name,
-			findings[n - 1].value_text, findings[n - 1].evidence);
+		report_doubt(report, "%s: %s %s", findings[n - 1].name, findings[n - 1].value_text,
+			findings[n - 1].evidence);
 	for (size_t i = 0; i < n; i++) {
 		const struct overview_finding *f = &findings[i];
 		bool repeats = strstr(f->command, " -- ") != NULL;
@@ -60,6 +62,7 @@ static void add_findings(const struct overview_sums *sums, struct attar_report *
 		snprintf(line, sizeof(line), "then: %s", f->then);
 		attar_row_detail(table, line);
 	}
+	return table;
 }
 
 /* ---- where the time goes ---- */
@@ -81,7 +84,18 @@ static void add_mostly(const struct overview_sums *sums, struct attar_section *t
 	attar_cell_text(table, f.name ? f.name : "");
 }
 
-static void add_times(const struct overview_sums *sums, struct attar_report *report)
+/* What the pauses had of a part without an estimate is known if the kernel counted all threads. */
+static bool is_doubt_known(const struct overview_sums *sums, int part)
+{
+	size_t threads = 0;
+
+	for (size_t i = 0; i < sums->n_processes; i++)
+		threads += sums->processes[i].threads;
+	return sums->estimated[part] > 0 || (part <= PART_READY && sums->exact >= threads);
+}
+
+static struct attar_section *add_times(
+	const struct overview_sums *sums, struct attar_report *report)
 {
 	struct attar_section *table = attar_report_table(report, "time");
 
@@ -109,7 +123,10 @@ static void add_times(const struct overview_sums *sums, struct attar_report *rep
 		if (sums->scale > 1) {
 			attar_cell_double(
 				table, 100 * sums->estimated[part] / (double)sums->parts[part]);
-			attar_cell_u64(table, (uint64_t)sums->doubt[part]);
+			if (is_doubt_known(sums, part))
+				attar_cell_u64(table, (uint64_t)sums->doubt[part]);
+			else
+				attar_cell_none(table);
 		}
 		if (part <= PART_UNDIVIDED)
 			attar_cell_u64(table, sums->samples[part]);
@@ -117,9 +134,11 @@ static void add_times(const struct overview_sums *sums, struct attar_report *rep
 			attar_cell_none(table);
 		add_mostly(sums, table, part);
 	}
+	return table;
 }
 
-static void add_functions(const struct overview_sums *sums, struct attar_report *report)
+static struct attar_section *add_functions(
+	const struct overview_sums *sums, struct attar_report *report)
 {
 	struct overview_function functions[OVERVIEW_TOP];
 	struct attar_section *table = attar_report_table(report, "on CPU");
@@ -137,13 +156,25 @@ static void add_functions(const struct overview_sums *sums, struct attar_report 
 		attar_cell_text(table, functions[i].name ? functions[i].name : "[unknown]");
 		attar_cell_text(table, functions[i].dso);
 	}
+	return table;
 }
 
-static void add_processes(const struct overview_sums *sums, struct attar_report *report)
+/* How wrong each of its times may be, ns; at most all of it. */
+static uint64_t doubt_of(const struct overview_sums *sums, const struct overview_process *process)
+{
+	return (uint64_t)fmin(
+		sqrt(process->variance), (double)process->threads * (double)sums->elapsed);
+}
+
+static struct attar_section *add_processes(
+	const struct overview_sums *sums, struct attar_report *report)
 {
 	struct attar_section *table = attar_report_table(report, "processes");
 	size_t n = sums->n_processes < OVERVIEW_TOP ? sums->n_processes : OVERVIEW_TOP;
-	bool only_comm = sums->overview->only_comm;
+	bool only_comm = sums->overview->only_comm, has_doubt = false;
+
+	for (size_t i = 0; i < n; i++)
+		has_doubt |= sums->processes[i].all && doubt_of(sums, &sums->processes[i]);
 
 	if (!only_comm)
 		attar_section_column(table, "pid", ATTAR_UNIT_ID);
@@ -154,6 +185,8 @@ static void add_processes(const struct overview_sums *sums, struct attar_report 
 	attar_section_column(table, "on CPU", ATTAR_UNIT_NS);
 	for (int part = PART_READY; part < ACTIVE_PARTS; part++)
 		attar_section_column(table, overview_part_names[part], ATTAR_UNIT_NS);
+	if (has_doubt)
+		attar_section_column(table, "+/-", ATTAR_UNIT_NS);
 	for (size_t i = 0; i < n && sums->processes[i].all; i++) {
 		const struct overview_process *p = &sums->processes[i];
 		uint64_t running = 0;
@@ -170,12 +203,18 @@ static void add_processes(const struct overview_sums *sums, struct attar_report 
 		attar_cell_u64(table, running);
 		for (int part = PART_READY; part < ACTIVE_PARTS; part++)
 			attar_cell_u64(table, p->parts[part]);
+		if (has_doubt && (doubt_of(sums, p) || p->counted == p->threads))
+			attar_cell_u64(table, doubt_of(sums, p));
+		else if (has_doubt)
+			attar_cell_none(table);
 	}
+	return table;
 }
 
 /* ---- latencies and counts ---- */
 
-static void add_latencies(const struct overview_sums *sums, struct attar_report *report)
+static struct attar_section *add_latencies(
+	const struct overview_sums *sums, struct attar_report *report)
 {
 	static const char *const names[LATENCIES] = {
 		[LATENCY_RUN] = "run delay", [LATENCY_BLOCK] = "block I/O"};
@@ -193,9 +232,11 @@ static void add_latencies(const struct overview_sums *sums, struct attar_report 
 			attar_cell_double(table, 100 / sums->scale);
 		attar_cell_hist(table, sums->latencies[i] ? sums->latencies[i] : &none);
 	}
+	return table;
 }
 
-static void add_counts(const struct overview_sums *sums, struct attar_report *report)
+static struct attar_section *add_counts(
+	const struct overview_sums *sums, struct attar_report *report)
 {
 	static const char *const names[COUNTS] = {[COUNT_SWITCHES] = "context switches",
 		[COUNT_MIGRATIONS] = "migrations",
@@ -218,6 +259,7 @@ static void add_counts(const struct overview_sums *sums, struct attar_report *re
 			attar_cell_u64(table,
 				(uint64_t)((double)sums->counts[i] * 1e9 / (double)sums->elapsed));
 	}
+	return table;
 }
 
 /* ---- system calls ---- */
@@ -349,12 +391,14 @@ static void add_call(
 }
 
 /* Those with most time, then others with most errors. */
-static int add_calls(const struct overview_sums *sums, struct attar_report *report)
+static int add_calls(const struct overview_sums *sums, struct attar_report *report,
+	struct attar_section **ret_table)
 {
 	struct attar_section *table = attar_report_table(report, "system calls");
 	struct calls calls = {0};
 	size_t rest;
 
+	*ret_table = table;
 	attar_section_column(table, "syscall", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "on CPU", ATTAR_UNIT_NS);
 	attar_section_column(table, "waiting", ATTAR_UNIT_NS);
@@ -439,7 +483,7 @@ static int list_ends(const struct overview_sums *sums, char *text, size_t size)
 
 static int remark_ends(const struct overview_sums *sums, struct attar_report *report)
 {
-	const char *words = attar_run_target_words(sums->run);
+	const char *words = run_target_words(sums->run);
 	bool is_live = attar_run_is_live(sums->run);
 	char text[160];
 	int r;
@@ -461,7 +505,7 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 	remark_losses(sums, report);
 	open_waits_remark(&sums->waits, report);
 	if (sums->scale > 1)
-		attar_report_remark(report,
+		report_detail(report,
 			"to limit its CPU time, attar watched context switches and block I/O for "
 			"only %.0f %% of the time; what threads did in the pauses is estimated "
 			"from the time next to each pause; +/- is how wrong a time may be; the "
@@ -471,19 +515,19 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			"observed",
 			100 / sums->scale);
 	if (sums->exact)
-		attar_report_remark(report,
+		report_detail(report,
 			"of %zu thread%s, the kernel counted the time on a CPU and in the run "
 			"queue "
 			"for all of the time; only the reasons for their waits are estimates",
 			sums->exact, sums->exact == 1 ? "" : "s");
 	if (sums->unseen && sums->scale > 1)
-		attar_report_remark(report,
+		report_detail(report,
 			"%llu failing %s only counted, not sampled, to limit attar's CPU time: the "
 			"numbers of each system call are estimates, and their sum is exact",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");
 	if (sums->has_sampled_faults)
-		attar_report_remark(report,
+		report_detail(report,
 			"page faults were not counted, but one of 100 was sampled: their number is "
 			"a multiple of 100");
 	if (sums->most_common.processes >= PROCESSES_OF_A_NAME)
@@ -492,26 +536,123 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			sums->most_common.processes, sums->most_common.comm);
 	thread_times_remark(sums->run, &sums->overview->times, report, sums->scope);
 	if (sums->scale <= 1)
-		attar_states_remarks(sums->overview->times.states, report, "times");
+		attar_report_dropped(report, sums->overview->times.states, "times");
+}
+
+/* ---- what is shown as text ---- */
+
+enum {
+	LINES = 40,
+	LINES_OF_FINDING = 3,
+	LINES_OF_TABLE = 3, /* besides its rows */
+	LINES_BESIDES = 18, /* the heading, empty lines and remarks */
+	LINES_OF_80 = 22,   /* these, if remarks are wrapped at 80 columns */
+	LINES_OF_DOUBT = 3,
+	FINDINGS_SHOWN = 4,
+	TIMES_SHOWN = 3,
+};
+
+/* Findings whose numbers are in a table. */
+static const struct {
+	const char *table, *findings; /* separated by commas */
+	size_t rows;                  /* at most */
+} needed[] = {
+	{"on CPU", ",user code,kernel,interrupts,kernel spinlocks,", OVERVIEW_TOP},
+	{"system calls", ",failing calls,kernel,disk,", 2 * OVERVIEW_TOP},
+	{"latency", ",run delay,block latency,", LATENCIES},
+	{"processes", ",run queue,", OVERVIEW_TOP},
+	{"counts", ",page faults,migrations,context switches,", COUNTS},
+};
+
+/*
+ * Shares the lines of a screen out: first findings, at least FINDINGS_SHOWN, then times, at least
+ * TIMES_SHOWN; without --all.
+ */
+static void share_lines(const struct overview_sums *sums, size_t n_findings, bool is_doubtful,
+	struct attar_section *findings, struct attar_section *times)
+{
+	static const char hint[] = "--all shows all";
+	const size_t room = LINES - LINES_OF_80 - (is_doubtful ? LINES_OF_DOUBT : 0);
+	const size_t least = LINES_OF_FINDING * FINDINGS_SHOWN;
+	size_t rows = 0, wanted = LINES_OF_FINDING * n_findings, most;
+
+	if (sums->overview->all)
+		return;
+	for (int part = 0; part < PARTS; part++)
+		rows += sums->parts[part] != 0;
+	most = room < least + rows ? least : room - rows;
+	section_limit(findings, most, hint);
+	most = room - (wanted < most ? wanted : most);
+	section_limit(times, most < TIMES_SHOWN ? TIMES_SHOWN : most, hint);
+}
+
+/* The number of lines of a table that a finding needs; 0: none does. */
+static size_t lines_needed(const char *table, const struct overview_finding *findings, size_t n)
+{
+	char name[64];
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t t = 0; t < sizeof(needed) / sizeof(*needed); t++) {
+			snprintf(name, sizeof(name), ",%s,", findings[i].name);
+			if (!strcmp(needed[t].table, table) && strstr(needed[t].findings, name))
+				return needed[t].rows + LINES_OF_TABLE;
+		}
+	return 0;
+}
+
+/* Those that a finding needs, as long as there is room; without --all. */
+static void hide_others(const struct overview_sums *sums, const struct overview_finding *findings,
+	size_t n_findings, struct attar_section *const *tables, const char *const *names, size_t n)
+{
+	size_t lines = LINES_BESIDES;
+
+	if (sums->overview->all)
+		return;
+	lines += LINES_OF_FINDING * n_findings;
+	for (int part = 0; part < PARTS; part++)
+		lines += sums->parts[part] != 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t more = lines_needed(names[i], findings, n_findings);
+
+		if (more && lines + more <= LINES)
+			lines += more;
+		else
+			section_secondary(tables[i]);
+	}
 }
 
 int overview_fill(const struct overview_sums *sums, struct attar_report *report)
 {
+	static const char *const names[] = {
+		"processes", "on CPU", "latency", "counts", "system calls"};
+	struct attar_section *tables[sizeof(names) / sizeof(*names)], *shown;
 	const struct attar_stacks_opts opts = {.size = sizeof(opts),
 		.weight = "time",
 		.unit = ATTAR_UNIT_NS,
 		.no_table = true,
 		.tree = true,
 		.for_trees = true};
+	struct overview_finding all[FINDINGS_MAX], *findings = all;
+	size_t n_findings = overview_find(sums, findings);
 	int r;
 
-	add_findings(sums, report);
-	add_times(sums, report);
-	add_processes(sums, report);
-	add_functions(sums, report);
-	add_latencies(sums, report);
-	add_counts(sums, report);
-	r = add_calls(sums, report);
+	if (n_findings && findings->is_sleep) { /* nothing is wrong that is known */
+		report_remark_first(report, "no finding: the time passes in sleep, on purpose: %s",
+			findings->evidence);
+		findings++;
+		n_findings--;
+	}
+	shown = add_findings(findings, n_findings, report);
+	share_lines(sums, n_findings, n_findings && findings[n_findings - 1].is_doubt, shown,
+		add_times(sums, report));
+	tables[0] = add_processes(sums, report);
+	tables[1] = add_functions(sums, report);
+	tables[2] = add_latencies(sums, report);
+	tables[3] = add_counts(sums, report);
+	r = add_calls(sums, report, &tables[4]);
+	if (r == 0)
+		hide_others(
+			sums, findings, n_findings, tables, names, sizeof(names) / sizeof(*names));
 	if (r == 0)
 		r = remark_ends(sums, report);
 	add_remarks(sums, report);

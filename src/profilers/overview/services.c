@@ -73,6 +73,7 @@ static void add_process(struct overview_service *service, const struct overview_
 	all->processes += process->processes;
 	all->threads += process->threads;
 	all->all += process->all;
+	overview_add_counts(&all->counts, &process->counts);
 	for (int part = 0; part < PARTS; part++)
 		all->parts[part] += process->parts[part];
 }
@@ -98,12 +99,20 @@ static int by_lost(const void *a, const void *b)
 	return (x->lost < y->lost) - (x->lost > y->lost);
 }
 
+/* The time in which a process runs, or waits for something. */
+static uint64_t active_of(const struct overview_process *process)
+{
+	return process->all - process->parts[PART_SLEEP];
+}
+
 size_t overview_services(const struct overview_sums *sums, struct overview_service **ret_services)
 {
 	size_t max = sums->n_processes < PROCESSES_MAX ? sums->n_processes : PROCESSES_MAX, n = 0;
 	struct overview_service *services = calloc(max + 1, sizeof(*services));
 
 	for (size_t i = 0; services && i < max && sums->processes[i].all; i++) {
+		if (1000 * active_of(&sums->processes[i]) < sums->elapsed)
+			continue; /* it changes nothing, and reading its group takes time */
 		const struct overview_service wanted = service_for(sums, &sums->processes[i]);
 
 		add_process(service_of(services, &n, &wanted), &sums->processes[i]);

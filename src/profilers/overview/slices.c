@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attar/private/keytable.h"
 #include "overview/overview.h"
 #include "overview/pause_estimate.h"
 
@@ -56,8 +57,11 @@ struct slice_thread {
 	uint32_t state; /* that lasted all of the pause; ATTAR_NO_STATE: unknown */
 };
 
-/* Sums of overview_slices.estimates: ns, and the variance in us^2. */
-enum { ESTIMATE_TIME, ESTIMATE_VARIANCE, ESTIMATE_SUMS };
+/* Sums of overview_slices.estimates: ns, the variance in us^2, and what is wrong each time, ns. */
+enum { ESTIMATE_TIME, ESTIMATE_VARIANCE, ESTIMATE_BIAS, ESTIMATE_SUMS };
+
+/* Which part of a pause a thread may have spent otherwise than next to it, if it is not counted. */
+#define UNCOUNTED_DOUBT 0.5
 
 static uint64_t now_ns(void)
 {
@@ -333,6 +337,7 @@ static int new_parts(const struct overview_slices *s, bool has_after, struct sli
 
 		parts.rows[i] = (struct pause_row){.side = parts.at[i].side,
 			.time = time_of(key->state),
+			.is_timed = key->state == THREAD_SLEEP,
 			.watched = (double)parts.at[i].row->interval.sums[SLICE_WATCHED]};
 	}
 	*ret_parts = parts;
@@ -385,16 +390,23 @@ static int add_stack(struct attar_run *run, struct overview *o, const struct sli
 	return attar_stacks_add(o->stacks, thread, stack->at, stack->depth, time);
 }
 
-static int add_uncertain(
-	struct overview_slices *s, enum overview_part part, double time, double doubt)
+/* The key of overview_slices.estimates for a thread; other keys are parts. */
+static uint64_t thread_key(pid_t tid)
 {
-	struct attar_keyrow *row = attar_keytable_at_u64(s->estimates, part);
+	return PARTS + (uint64_t)tid;
+}
+
+static int add_uncertain(
+	struct overview_slices *s, uint64_t key, double time, double doubt, double bias)
+{
+	struct attar_keyrow *row = attar_keytable_at_u64(s->estimates, key);
 	double us = doubt / NS_PER_US;
 
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[ESTIMATE_TIME] += (uint64_t)time;
 	row->interval.sums[ESTIMATE_VARIANCE] += (uint64_t)(us * us);
+	row->interval.sums[ESTIMATE_BIAS] += (uint64_t)bias;
 	return 0;
 }
 
@@ -435,8 +447,8 @@ static bool has_all_threads(const struct attar_run *run, const struct overview_s
 
 /* By part, ns. */
 struct estimate {
-	double time, doubt; /* doubt: signed, see pause_row.doubt */
-	double unknown;     /* from a slice in which the state was unknown at times */
+	double time, doubt, bias; /* doubt, bias: signed, see struct pause_row */
+	double unknown;           /* from a slice in which the state was unknown at times */
 };
 
 /*
@@ -456,7 +468,15 @@ static double unknown_share(const struct attar_run *run, const struct overview_s
 	return fmax(0, 1 - known / all);
 }
 
-/* All parts of one thread. Adds to the estimates by part. */
+/* Whether a thread that was there before the pause is not there after it. */
+static bool has_ended(const struct attar_run *run, pid_t tid, const struct slice_thread *counts)
+{
+	const struct attar_thread *task = attar_run_thread(run, tid);
+
+	return counts ? counts->ended != 0 : !task || task->exited;
+}
+
+/* All parts of one thread. Adds to the estimates by part, and of the thread. */
 static int estimate_thread(struct attar_run *run, struct overview *o,
 	const struct slice_part *parts, struct pause_row *rows, size_t n, bool is_complete,
 	struct pause_thread *thread, struct estimate *estimates)
@@ -474,14 +494,19 @@ static int estimate_thread(struct attar_run *run, struct overview *o,
 		set_counts(s, counts, thread);
 	else if (is_complete)
 		set_life(run, s, tid_of(parts), counts, thread);
+	thread->has_ended = !thread->is_counted && has_ended(run, tid_of(parts), counts);
 	unknown = unknown_share(run, s, thread, tid_of(parts), rows, n);
 	pause_estimate(thread, rows, n);
+	if (!thread->is_counted)
+		r = add_uncertain(s, thread_key(tid_of(parts)), thread->length,
+			UNCOUNTED_DOUBT * thread->length, 0);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		const struct slice_key *key = parts[i].row->key;
 		uint64_t time = (uint64_t)rows[i].estimate;
 		enum overview_part part = overview_part_of(key->state);
 
 		estimates[part].doubt += rows[i].doubt;
+		estimates[part].bias += rows[i].bias;
 		if (!thread->is_counted || rows[i].time == TIME_WAITS) {
 			estimates[part].time += rows[i].estimate;
 			estimates[part].unknown += unknown * rows[i].estimate;
@@ -515,7 +540,8 @@ static int estimate_threads(
 	for (int part = 0; r == 0 && part < PARTS; part++)
 		if (estimates[part].time > 0 || estimates[part].doubt != 0)
 			r = add_uncertain(s, part, estimates[part].time,
-				fabs(estimates[part].doubt) + estimates[part].unknown);
+				fabs(estimates[part].doubt) + estimates[part].unknown,
+				fabs(estimates[part].bias));
 	return r;
 }
 
@@ -552,14 +578,14 @@ static int end_slice(struct attar_run *run, struct overview *o, uint64_t until)
 	if (r == 0 && s->from)
 		r = estimate_pause(run, o, until > s->now.from);
 	if (r == 0 && s->last.to == s->now.from && until < s->now.from + SLICE_MIN_NS) {
-		r = attar_keytable_merge(s->last.rows, s->now.rows);
+		r = keytable_merge(s->last.rows, s->now.rows);
 		s->last.to = until;
 	} else {
 		ended.to = until;
 		s->now.rows = s->last.rows;
 		s->last = ended;
 	}
-	attar_keytable_reset(s->now.rows);
+	keytable_reset(s->now.rows);
 	s->now.from = until;
 	return r;
 }
@@ -748,7 +774,7 @@ static int report_pause(struct attar_run *run, struct overview *o, uint64_t unti
 		r = estimate_pause(run, o, false);
 	if (r == 0)
 		r = add_watched(o, &s->now); /* what lasts */
-	attar_keytable_reset(s->now.rows);
+	keytable_reset(s->now.rows);
 	for (size_t i = 0; i < s->n_threads; i++)
 		s->threads[i].before = s->threads[i].after;
 	s->counted = NULL;
@@ -767,16 +793,31 @@ int overview_slices_report(struct attar_run *run, struct overview *o)
 	return end_slice(run, o, later(until, s->now.from));
 }
 
-double overview_slices_estimated(const struct overview *o, enum attar_scope scope,
-	enum overview_part part, double *ret_doubt)
+static double estimated(
+	const struct overview *o, enum attar_scope scope, uint64_t key, double *ret_doubt)
 {
-	uint64_t key = part;
 	const struct attar_keyrow *row =
 		attar_keytable_find(o->slices.estimates, &key, sizeof(key));
 	const uint64_t *sums = row ? attar_keyrow_sums(row, scope)->sums : NULL;
 
-	*ret_doubt = sums ? NS_PER_US * sqrt((double)sums[ESTIMATE_VARIANCE]) : 0;
+	*ret_doubt = sums ? NS_PER_US * sqrt((double)sums[ESTIMATE_VARIANCE]) +
+				     (double)sums[ESTIMATE_BIAS]
+			  : 0;
 	return sums ? (double)sums[ESTIMATE_TIME] : 0;
+}
+
+double overview_slices_estimated(const struct overview *o, enum attar_scope scope,
+	enum overview_part part, double *ret_doubt)
+{
+	return estimated(o, scope, part, ret_doubt);
+}
+
+double overview_slices_doubt_of(const struct overview *o, enum attar_scope scope, pid_t tid)
+{
+	double doubt;
+
+	estimated(o, scope, thread_key(tid), &doubt);
+	return doubt;
 }
 
 /* ---- life ---- */

@@ -84,14 +84,18 @@ static bool is_of_part(const struct open_wait *wait, enum overview_part part)
 {
 	switch (wait->kind) {
 	case ATTAR_WAIT_LOCK:
-	case ATTAR_WAIT_THREAD:
 		return part == PART_LOCK;
 	case ATTAR_WAIT_FILE_LOCK:
 		return part == PART_LOCK || part == PART_BLOCKED;
 	case ATTAR_WAIT_DISK:
 		return part == PART_DISK;
+	case ATTAR_WAIT_STOPPED: /* by whom */
+		return part == PART_BLOCKED;
 	case ATTAR_WAIT_SERVER:
-		return part == PART_DISK || part == PART_PEER || part == PART_BLOCKED;
+		return part == PART_DISK || part == PART_PEER || part == PART_BLOCKED ||
+		       part == PART_LOCK; /* a frozen file system */
+	case ATTAR_WAIT_UNKNOWN:          /* a function of the kernel, such as one with a lock */
+		return (part == PART_LOCK || part == PART_BLOCKED) && wait->longest >= stuck_ns;
 	case ATTAR_WAIT_PIPE:
 	case ATTAR_WAIT_UNIX:
 	case ATTAR_WAIT_NETWORK:
@@ -105,9 +109,18 @@ static bool is_of_part(const struct open_wait *wait, enum overview_part part)
 const struct open_wait *overview_wait_of(const struct overview_sums *sums,
 	const struct overview_process *process, enum overview_part part)
 {
-	for (size_t i = 0; i < sums->waits.n; i++)
-		if (is_of_part(&sums->waits.at[i], part) &&
-			overview_pid_of_wait(sums, &sums->waits.at[i]) == process->pid)
-			return &sums->waits.at[i];
-	return NULL;
+	const struct open_wait *alike = NULL;
+
+	for (size_t i = 0; i < sums->waits.n; i++) {
+		const struct open_wait *wait = &sums->waits.at[i];
+
+		if (!is_of_part(wait, part))
+			continue;
+		if (overview_pid_of_wait(sums, wait) == process->pid)
+			return wait;
+		/* threads with the same name that wait for the same are one wait */
+		if (!alike && wait->threads > 1 && !strcmp(wait->comm, process->comm))
+			alike = wait;
+	}
+	return alike;
 }

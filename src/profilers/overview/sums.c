@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attar/builtin.h"
 #include "overview/overview.h"
 #include "overview/pause_estimate.h"
 
@@ -23,17 +24,6 @@ enum { N_WAITS = sizeof(waits) / sizeof(*waits) };
 static uint64_t scaled(const struct overview_sums *sums, uint64_t value)
 {
 	return (uint64_t)((double)value * sums->scale);
-}
-
-static int end_interval(struct overview *o)
-{
-	struct attar_keytable *const tables[] = {o->threads, o->places, o->functions, o->calls,
-		o->errors, o->ends, o->latencies, o->counts, o->slices.estimates};
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < sizeof(tables) / sizeof(*tables); i++)
-		r = attar_keytable_end_interval(tables[i]);
-	return r;
 }
 
 /* Adds what a total of the thread times has grown by. */
@@ -190,7 +180,9 @@ static void name_process(const struct overview_sums *sums, struct overview_proce
 {
 	const struct thread_group *group = &row->group;
 	const struct attar_thread *thread = attar_run_thread(sums->run, group->pid);
-	bool is_present = thread && !thread->exited, is_main = group->tid == group->pid;
+	bool is_present = thread && !thread->exited && thread->process &&
+			  (thread->process->started == process->started || !process->started),
+	     is_main = group->tid == group->pid;
 	uint64_t time = is_main ? running(row->sums) + 1 : 0;
 
 	if (*process->comm && (is_present ? !is_main : time <= process->named))
@@ -217,8 +209,10 @@ static int by_pid(const void *a, const void *b)
 	const struct thread_group *x = &((const struct thread_row *)a)->group,
 				  *y = &((const struct thread_row *)b)->group;
 
-	return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid)
-				: (x->tid > y->tid) - (x->tid < y->tid);
+	if (x->pid != y->pid)
+		return (x->pid > y->pid) - (x->pid < y->pid);
+	return x->started != y->started ? (x->started > y->started) - (x->started < y->started)
+					: (x->tid > y->tid) - (x->tid < y->tid);
 }
 
 static int by_active(const void *a, const void *b)
@@ -361,7 +355,9 @@ static void scale_thread(
 
 static bool is_same(const struct thread_row *a, const struct thread_row *b, bool thread)
 {
-	return a->group.pid == b->group.pid && (!thread || a->group.tid == b->group.tid);
+	return a->group.pid == b->group.pid &&
+	       (a->group.started == b->group.started || !a->group.started) &&
+	       (!thread || a->group.tid == b->group.tid);
 }
 
 /* The first row after the rows of a process, or of a thread. */
@@ -369,7 +365,7 @@ static size_t end_of(const struct thread_row *rows, size_t n, size_t i, bool thr
 {
 	size_t end = i + 1;
 
-	while (end < n && is_same(&rows[i], &rows[end], thread))
+	while (end < n && is_same(&rows[end - 1], &rows[end], thread))
 		end++;
 	return end;
 }
@@ -427,8 +423,13 @@ static size_t add_unseen(const struct overview_sums *sums, struct thread_row *ro
 			overview_is_own(sums->overview, sums->run, thread) ||
 			!count_times(sums, thread->tid, times, &turns))
 			continue;
+		/* one that exited, which its parent has not waited for, waits for nothing */
+		if (!turns && !times[TIME_READY] &&
+			!thread_is_asleep(thread->process->pid, thread->tid))
+			continue;
 		row->group.tid = thread->tid;
 		row->group.pid = thread->process->pid;
+		row->group.started = thread->process->started;
 		strncpy(row->group.comm, thread->comm, THREAD_COMM_BYTES - 1);
 		all += !n || !bsearch(row, rows, n, sizeof(*rows), by_pid);
 	}
@@ -456,11 +457,21 @@ static struct thread_row *new_rows(
 			sizeof(rows[i].sums));
 	}
 	qsort(rows, *n, sizeof(*rows), by_pid);
-	sums->has_scheds = sums->scale > 1 && overview_has_all_cpus(sums->run);
+	sums->has_scheds = sums->scale > 1 && sums->has_all_cpus;
 	*n = add_unseen(sums, rows, *n);
 	qsort(rows, *n, sizeof(*rows), by_pid);
 	scale_rows(sums, rows, *n);
 	return rows;
+}
+
+/* Of the times of a thread. Nothing of them is uncertain if the kernel counted all. */
+static double variance_of(const struct overview_sums *sums, pid_t tid)
+{
+	double doubt = overview_factor_of(sums, tid)
+			       ? 0
+			       : overview_slices_doubt_of(sums->overview, sums->scope, tid);
+
+	return doubt * doubt;
 }
 
 static void add_processes(struct overview_sums *sums, const struct thread_row *rows, size_t n)
@@ -474,14 +485,23 @@ static void add_processes(struct overview_sums *sums, const struct thread_row *r
 	for (size_t i = 0; i < n; i++) {
 		const struct thread_group *group = &rows[i].group;
 
-		if (!sums->n_processes || process->pid != group->pid) {
+		if (!i || !is_same(&rows[i - 1], &rows[i], false)) {
 			*++process = (struct overview_process){.pid = group->pid, .processes = 1};
 			sums->n_processes++;
 			last = 0;
 		}
-		process->threads += group->tid != last; /* it may have rows under several names */
+		if (group->tid != last) { /* it may have rows under several names */
+			process->threads++;
+			process->counted += overview_factor_of(sums, group->tid) != NULL;
+			process->variance += variance_of(sums, group->tid);
+		}
 		last = group->tid;
+		process->started = group->started;
 		add_thread(sums, process, &rows[i], samples);
+	}
+	for (size_t i = 0, end, found = 0; i < n; i = end) {
+		end = end_of(rows, n, i, false);
+		sums->processes[found++].counts = overview_count_rows(sums, &rows[i], end - i);
 	}
 	for (size_t i = 0; i < sums->n_processes; i++)
 		for (int part = 0; part < PARTS; part++) {
@@ -546,7 +566,10 @@ static size_t merge_names(struct overview_process *processes, size_t n)
 		name->pid = 0;
 		name->processes += processes[i].processes;
 		name->threads += processes[i].threads;
+		name->counted += processes[i].counted;
 		name->all += processes[i].all;
+		name->variance += processes[i].variance;
+		overview_add_counts(&name->counts, &processes[i].counts);
 		for (int part = 0; part < PARTS; part++)
 			name->parts[part] += processes[i].parts[part];
 	}
@@ -560,7 +583,7 @@ static int compare_pids(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Of the names, or which one has the most processes. */
+/* Sums of the names, or which name has the most processes. */
 static int read_names(struct overview_sums *sums)
 {
 	size_t n = sums->n_processes;
@@ -656,7 +679,7 @@ static void set_times(struct overview_sums *sums, struct attar_run *run)
 	sums->scale = recent && recent < sums->elapsed ? (double)sums->elapsed / (double)recent : 1;
 }
 
-/* Of the rings of all sources. */
+/* The losses of the rings of all sources. */
 static void set_lost(struct overview_sums *sums)
 {
 	struct overview *o = sums->overview;
@@ -671,8 +694,17 @@ static void set_lost(struct overview_sums *sums)
 	sums->lost = lost ? (double)lost / (double)(lost + delivered) : 0;
 }
 
-static int read_scheds(struct attar_run *run, struct overview *o)
+/* Of a recording, the counts at its ends. */
+static int read_scheds(struct attar_run *run, struct overview *o, enum attar_scope scope)
 {
+	int r;
+
+	if (!attar_run_is_live(run) && (scope != ATTAR_SCOPE_WHOLE || o->scheds.time))
+		return 0;
+	if (!attar_run_is_live(run)) {
+		r = thread_scheds_recorded(run, false, &o->scheds_began);
+		return r == 0 ? thread_scheds_recorded(run, true, &o->scheds) : r;
+	}
 	thread_scheds_done(&o->scheds_last);
 	o->scheds_last = o->scheds;
 	return thread_scheds_read(run, &o->scheds);
@@ -684,9 +716,16 @@ static int read_scheds(struct attar_run *run, struct overview *o)
  */
 static bool is_service(struct attar_run *run)
 {
-	const char *words = attar_run_target_words(run);
+	const char *words = run_target_words(run);
 
 	return attar_run_is_live(run) && words && !strstr(words, " -- ");
+}
+
+static bool has_clock(const struct attar_run *run, const struct overview *o)
+{
+	const struct perf_event_attr *attr = attar_run_source_attr(run, o->sampler);
+
+	return attr && attar_attr_is_clock(attr);
 }
 
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
@@ -694,21 +733,29 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 {
 	int r = take_counts(o);
 
-	*ret_sums = (struct overview_sums){
-		.overview = o, .run = run, .scope = scope, .is_service = is_service(run)};
-	attar_report_get_span(report, NULL, &ret_sums->elapsed);
+	*ret_sums = (struct overview_sums){.overview = o,
+		.run = run,
+		.scope = scope,
+		.is_service = is_service(run),
+		.has_all_cpus = overview_has_all_cpus(run),
+		.has_clock = attar_run_is_live(run) && has_clock(run, o)};
+	attar_report_get_interval(report, NULL, &ret_sums->elapsed);
 	if (r == 0)
-		r = end_interval(o);
+		r = overview_end_interval(o);
 	if (r < 0)
 		return r;
 	set_times(ret_sums, run);
 	set_lost(ret_sums);
-	if (attar_run_is_live(run)) {
-		system_stat_read(&o->now);
-		r = read_scheds(run, o);
-		if (r < 0)
-			return r;
+	r = read_scheds(run, o, scope);
+	if (r == 0 && attar_run_is_live(run)) {
+		system_stat_read("", &o->now);
+		kernel_log_read(&o->log);
+		r = usage_report(run, &o->usage);
+		o->networks_last = o->networks;
+		overview_read_networks(&o->usage.now, &o->networks);
 	}
+	if (r < 0)
+		return r;
 	ret_sums->system = system_stat_change(
 		scope == ATTAR_SCOPE_WHOLE ? &o->began : &o->last, &o->now, ret_sums->elapsed);
 	o->last = o->now;

@@ -16,8 +16,8 @@ enum {
 };
 
 /*
- * The value of a mutex of glibc, Rust and Go with waiters, and those of a read-write lock of glibc;
- * also in calls with a time limit.
+ * The value of a mutex of glibc, Rust and Go with waiters, and the values of a read-write lock of
+ * glibc; also in calls with a time limit.
  */
 static bool is_of_lock(uint64_t value)
 {
@@ -38,6 +38,13 @@ static bool is_join(const struct attar_run *run, const struct attar_process *pro
 bool futex_may_be_idle(uint64_t op, uint64_t value)
 {
 	return (op & (COMMAND | PRIVATE_FLAG)) == (WAIT | PRIVATE_FLAG) && !(uint32_t)value;
+}
+
+bool futex_may_be_turn(uint64_t op, uint64_t value)
+{
+	enum { USED = 2, TAKEN = 1 };
+
+	return (op & COMMAND) == WAIT_BITSET && (uint32_t)value == (USED | TAKEN);
 }
 
 bool futex_is_mutex(uint64_t op, uint64_t value)

@@ -27,6 +27,14 @@ enum futex_call futex_call_of(const struct attar_run *run, const struct attar_pr
 bool futex_is_mutex(uint64_t op, uint64_t value);
 
 /*
+ * Whether a wait has the arguments of one for the turn to write, or to read, of a read-write lock
+ * of glibc. The futex of the writers' turn follows the futex of the phase, FUTEX_BYTES bytes on,
+ * which the thread wakes that has held the lock.
+ */
+enum { FUTEX_BYTES = 4 };
+bool futex_may_be_turn(uint64_t op, uint64_t value);
+
+/*
  * Whether a FUTEX_CALL_LOCK has the arguments of an idle thread of Go: its note is 0 until it is
  * woken up. glibc's locks have other values. See frames_are_idle_go().
  */

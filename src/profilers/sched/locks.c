@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * locks: the time that threads wait for locks: those of the kernel, and futexes of programs. A wait
+ * locks: the time that threads wait for locks: locks of the kernel, and futexes of programs. A wait
  * is a pair of events of the same thread. Waits for the end of a thread are shown apart.
  */
 #include <errno.h>
@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "attar/pairs.h"
+#include "attar/private/unwind.h"
 #include "attar/run.h"
 #include "attar/unwind.h"
 #include "sched/futex.h"
@@ -23,7 +25,7 @@ enum { DEPTH_MAX = 64, COMM_BYTES = 16, KEYS_MAX = 16384, PEEK = 8 };
 /* The key of a row, padded with zeros. */
 struct lock {
 	uint64_t address; /* 0: all waits of the process for the end of threads */
-	int64_t pid;      /* of a futex, whose address is that of the process; 0: the kernel */
+	int64_t pid;      /* the process in which a futex has its address; 0: the kernel */
 };
 
 /* The block of a row. */
@@ -32,6 +34,7 @@ struct label {
 	char comm[COMM_BYTES];       /* of the last waiter */
 	attar_location stack[PEEK];  /* of the last waiter */
 	struct lock_account account; /* of a futex */
+	bool is_turn;                /* futex_may_be_turn() */
 	struct lock_holder holder;   /* only in a report */
 };
 
@@ -102,7 +105,7 @@ static struct wait *begin(const struct attar_run *run, struct attar_pairs *pairs
 	const struct attar_event *ev, const struct lock *lock, const char *type)
 {
 	const struct waiter waiter =
-		waiter_of(ev, attar_run_event_tid(run, ev), lock->pid ? 0 : lock->address);
+		waiter_of(ev, run_event_tid(run, ev), lock->pid ? 0 : lock->address);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	struct attar_start *start = attar_pairs_start(pairs, &waiter, sizeof(waiter), &at);
 	struct wait *wait = start ? start->payload : NULL;
@@ -184,7 +187,7 @@ static int add(struct locks *l, struct attar_run *run, const struct attar_event 
 		return -ENOMEM;
 	if (wait->joined)
 		return 0;
-	if (l->than && attar_run_wants_lines(run))
+	if (l->than && attar_run_wants(run, ATTAR_WANT_LINES))
 		add_line(run, ev, wait, tid, duration);
 	return ev->thread
 		       ? attar_stacks_add(l->stacks, ev->thread, wait->stack, wait->depth, duration)
@@ -251,20 +254,33 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 {
 	struct locks *l = self;
 
-	return end(l, run, l->kernel, ev, attar_run_event_tid(run, ev), attar_arg_u64(ev, ADDRESS));
+	return end(l, run, l->kernel, ev, run_event_tid(run, ev), attar_arg_u64(ev, ADDRESS));
 }
 
 enum { UADDR, OP, VALUE };
 
-/* A thread that wakes up the waiters of a futex has held it. Without a row, none waits. */
-static int release(struct locks *l, const struct attar_event *ev, const struct lock *lock)
+/* Without a row, none waits. */
+static int release_futex(
+	struct locks *l, const struct attar_event *ev, const struct lock *lock, bool if_turn)
 {
 	struct attar_keyrow *row = attar_keytable_find(l->table, lock, sizeof(*lock));
 	struct label *label = row ? row->value : NULL;
 
-	return label ? lock_holders_release(
-			       &l->holders, &label->account, lock, ev->record->tid, ev->time)
-		     : 0;
+	if (!label || (if_turn && !label->is_turn))
+		return 0;
+	return lock_holders_release(&l->holders, &label->account, lock, ev->record->tid, ev->time);
+}
+
+/*
+ * A thread that wakes up the waiters of a futex has held it. If this is the futex of the phase of a
+ * read-write lock, further writers wait for their turn, but up to now for the same thread.
+ */
+static int release(struct locks *l, const struct attar_event *ev, const struct lock *lock)
+{
+	const struct lock turn = {.address = lock->address + FUTEX_BYTES, .pid = lock->pid};
+	int r = release_futex(l, ev, lock, false);
+
+	return r == 0 ? release_futex(l, ev, &turn, true) : r;
 }
 
 static const char condition[] = "condition";
@@ -282,6 +298,7 @@ static int begin_futex(struct locks *l, const struct attar_run *run, const struc
 	bool may_be_idle = futex_may_be_idle(attar_arg_u64(ev, OP), attar_arg_u64(ev, VALUE));
 	struct wait *wait = begin(run, l->futexes, ev, lock, name_of_call(call));
 	struct attar_keyrow *row;
+	struct label *label;
 
 	note_dropped(l);
 	if (!wait)
@@ -295,8 +312,9 @@ static int begin_futex(struct locks *l, const struct attar_run *run, const struc
 	row = attar_keytable_at(l->table, lock, sizeof(*lock));
 	if (!row)
 		return -ENOMEM;
-	wait->account =
-		lock_holders_begin(&l->holders, &((struct label *)row->value)->account, ev->time);
+	label = row->value;
+	label->is_turn = futex_may_be_turn(attar_arg_u64(ev, OP), attar_arg_u64(ev, VALUE));
+	wait->account = lock_holders_begin(&l->holders, &label->account, ev->time);
 	return 0;
 }
 
@@ -319,7 +337,7 @@ static int on_futex_end(struct attar_run *run, void *self, const struct attar_ev
 {
 	struct locks *l = self;
 
-	return end(l, run, l->futexes, ev, attar_run_event_tid(run, ev), 0);
+	return end(l, run, l->futexes, ev, run_event_tid(run, ev), 0);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -431,7 +449,7 @@ static void remark_libc(struct attar_run *run, struct attar_report *report,
 	uint64_t all = 0, in_libc = 0;
 	const char *name;
 
-	attar_unwind_get_stats(symbols, &unwound);
+	unwind_get_stats(symbols, &unwound);
 	for (size_t i = 0; i < n; i++) {
 		const struct lock *lock = rows[i]->key;
 		const struct label *label = rows[i]->value;
@@ -559,7 +577,7 @@ static void lock_columns(struct attar_section *table)
 	attar_section_hist_columns(table, ATTAR_UNIT_NS);
 }
 
-/* Of each row. */
+/* Finds the holders of the lock of each row. */
 static int find_holders(struct locks *l, enum attar_scope scope)
 {
 	int r = lock_holders_end_interval(&l->holders);
@@ -750,7 +768,7 @@ static const struct attar_option options[] = {
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"locks -p 1234 --duration 10s", "locks that a process waits for"},
+	{"locks -p 1234 -d 10s", "locks that a process waits for"},
 	{"locks --kernel -o locks.html", "kernel locks, with a flame graph"},
 	{"locks --futex --than 10ms -- make", "long waits of a command"}, {0}};
 

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "lib/held_command.h"
 #include "lib/kernel_frames.h"
 #include "lib/kernel_names.h"
-#include "lib/keys.h"
 #include "lib/prev_state.h"
+#include "lib/task_by.h"
 #include "sched/open_waits.h"
+#include "sched/thread_check.h"
 #include "sched/wakers.h"
 
 enum {
@@ -40,8 +42,10 @@ struct pair {
 struct offcpu {
 	bool uninterruptible;
 	int with_waker; /* -1: default, yes */
+	const char *by_text;
 	uint64_t than;  /* ns */
 
+	enum task_by by;
 	struct held_command held;
 	struct attar_states *states;
 	struct attar_keytable *threads, *pairs;
@@ -53,6 +57,8 @@ struct offcpu {
 	struct left_out unwoken; /* by an event that was delivered; these are not left out */
 	uint64_t endless;        /* blocks whose end was not seen */
 	bool has_ended;          /* one whose end was */
+	struct thread_check check;
+	struct former_waits former;
 };
 
 /* ---- blocks ---- */
@@ -129,13 +135,15 @@ static int add_block(struct offcpu *o, struct attar_run *run, const struct attar
 	const struct waker *waker, bool is_unsplit)
 {
 	const uint64_t unsplit = is_unsplit ? duration : 0;
-	const struct keys_thread key =
-		keys_make_thread(thread->tid, task->comm, strlen(task->comm));
+	char comm[TASK_NAME_BYTES] = "";
+	struct task_key_of key;
 	attar_location chain[CHAIN_MAX];
 	struct pair pair;
 	size_t n = join(o, run, task, waker, chain);
 	int r = attar_stacks_add(o->blocked, thread, task->stack, task->depth, duration);
 
+	memcpy(comm, task->comm, COMM_BYTES);
+	key = task_by_key(run, o->by, thread->tid, comm);
 	memcpy(pair.comm, task->comm, COMM_BYTES);
 	memcpy(pair.waker, waker->comm, COMM_BYTES);
 	if (r == 0)
@@ -144,7 +152,7 @@ static int add_block(struct offcpu *o, struct attar_run *run, const struct attar
 		r = count(o->pairs, &pair, sizeof(pair), duration, unsplit);
 	if (r == 0 && o->chains)
 		r = attar_stacks_add(o->chains, thread, chain, n, duration);
-	if (r == 0 && o->than && attar_run_wants_lines(run))
+	if (r == 0 && o->than && attar_run_wants(run, ATTAR_WANT_LINES))
 		add_line(run, ev, thread->tid, task, duration, waker, chain, n);
 	return r;
 }
@@ -157,6 +165,14 @@ static bool may_be_selected(struct offcpu *o, const struct attar_run *run, pid_t
 	if (held_command_is(&o->held, run, tid))
 		return false;
 	return !thread || attar_run_is_selected(run, thread);
+}
+
+/* --count does not count events that concern neither thread of the selection. */
+static void pass_over_others(struct offcpu *o, struct attar_run *run, pid_t tid, pid_t other)
+{
+	if (!attar_run_is_selected(run, NULL) && !may_be_selected(o, run, tid) &&
+		!may_be_selected(o, run, other))
+		attar_run_pass_over(run);
 }
 
 static struct attar_stamp stamp_at(const struct attar_event *ev)
@@ -218,6 +234,11 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct attar_state *state;
 	struct task *task;
 
+	pass_over_others(o, run, (pid_t)prev, next);
+	if (r == 0)
+		r = former_waits_note(run, &o->former, next, ev->time);
+	if (r == 0)
+		r = former_waits_note(run, &o->former, (pid_t)prev, ev->time);
 	if (r < 0 || !prev || !is_blocked(o, attar_arg_u64(ev, PREV_STATE)) ||
 		!may_be_selected(o, run, (pid_t)prev) ||
 		!attar_run_is_cpu_selected(run, (int)ev->cpu))
@@ -242,9 +263,14 @@ static int on_waking(struct attar_run *run, void *self, const struct attar_event
 {
 	struct offcpu *o = self;
 	uint64_t tid = attar_arg_u64(ev, WAKERS_TID);
-	const struct attar_state *state = attar_states_get(o->states, &tid, sizeof(tid));
+	const struct attar_state *state;
 	struct waker waker;
+	int r = former_waits_note(run, &o->former, (pid_t)tid, ev->time);
 
+	if (r < 0)
+		return r;
+	state = attar_states_get(o->states, &tid, sizeof(tid));
+	pass_over_others(o, run, (pid_t)tid, (pid_t)tid);
 	if (!state || state->state != BLOCKED)
 		return 0;
 	wakers_read(&o->wakers, run, ev, &waker);
@@ -280,9 +306,12 @@ static int on_exit_of(struct attar_run *run, void *self, const struct attar_even
 
 /* ---- reporting ---- */
 
-static int add_table(struct attar_section *table, struct attar_keytable *from,
-	enum attar_scope scope,
-	void (*add_key)(struct attar_section *, const struct attar_keyrow *))
+typedef void add_key_fn(const struct offcpu *o, const struct attar_run *run,
+	struct attar_section *table, const struct attar_keyrow *row);
+
+static int add_table(const struct offcpu *o, const struct attar_run *run,
+	struct attar_section *table, struct attar_keytable *from, enum attar_scope scope,
+	add_key_fn *add_key)
 {
 	int r = attar_keytable_end_interval(from);
 	struct attar_keyrow **rows;
@@ -300,7 +329,7 @@ static int add_table(struct attar_section *table, struct attar_keytable *from,
 		attar_section_column(table, "unsplit", ATTAR_UNIT_NS);
 	for (size_t i = 0; i < n; i++) {
 		attar_section_row(table);
-		add_key(table, rows[i]);
+		add_key(o, run, table, rows[i]);
 		attar_cell_hist(table, &attar_keyrow_sums(rows[i], scope)->hists[0]);
 		if (has_unsplit)
 			attar_cell_u64(table, attar_keyrow_sums(rows[i], scope)->sums[SUM_UNSPLIT]);
@@ -309,8 +338,17 @@ static int add_table(struct attar_section *table, struct attar_keytable *from,
 	return 0;
 }
 
-static void add_pair(struct attar_section *table, const struct attar_keyrow *row)
+static void add_task(const struct offcpu *o, const struct attar_run *run,
+	struct attar_section *table, const struct attar_keyrow *row)
 {
+	task_by_cells(run, o->by, table, row->key);
+}
+
+static void add_pair(const struct offcpu *o, const struct attar_run *run,
+	struct attar_section *table, const struct attar_keyrow *row)
+{
+	(void)o;
+	(void)run;
 	const struct pair *pair = row->key;
 
 	attar_cell_text(table, pair ? pair->comm : "[others]");
@@ -327,7 +365,7 @@ static int report_stacks(struct offcpu *o, struct attar_run *run, struct attar_r
 	double unresolved = 0;
 	int r = attar_stacks_report(o->blocked, report, scope, &opts, &unresolved);
 
-	attar_run_unresolved(run, unresolved);
+	run_unresolved(run, unresolved);
 	if (r < 0 || !o->chains)
 		return r;
 	opts.no_table = opts.tree = true;
@@ -357,22 +395,55 @@ static void remark_unsplit(struct offcpu *o, struct attar_report *report, enum a
 			(unsigned long long)part.n, (double)part.sum / 1e6);
 }
 
+/* Blocks may have time that the kernel counts as waiting for a CPU, or on one. */
+static int check_times(struct offcpu *o, struct attar_run *run, struct attar_report *report,
+	enum attar_scope scope)
+{
+	const struct attar_keyrow *row = NULL;
+	struct thread_seen *seen;
+	size_t n = 0;
+	int r;
+
+	if (o->than || o->by != BY_THREAD)
+		return 0;
+	seen = calloc(attar_keytable_keys(o->threads) + 1, sizeof(*seen));
+	if (!seen)
+		return -ENOMEM;
+	while ((row = attar_keytable_next(o->threads, row))) {
+		seen[n].tid = (pid_t)((const struct task_key_of *)row->key)->id;
+		seen[n++].times[CHECK_OFF] = attar_keyrow_sums(row, scope)->sums[SUM_ALL];
+	}
+	r = thread_check_report(
+		run, &o->check, report, scope, seen, n, 1U << CHECK_OFF | CHECK_ONLY_MORE);
+	free(seen);
+	return r;
+}
+
+static int offcpu_turn(struct attar_run *run, void *self)
+{
+	struct offcpu *o = self;
+	int r = thread_check_turn(run, &o->check);
+
+	return r == 0 ? former_waits_turn(run, &o->former) : r;
+}
+
 static int offcpu_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct offcpu *o = self;
-	struct attar_section *table = attar_report_table(report, "threads");
+	struct attar_section *table =
+		attar_report_table(report, o->by == BY_THREAD ? "threads" : "blocked");
 	int r;
 
-	keys_add_thread_columns(table);
-	r = add_table(table, o->threads, scope, keys_add_thread);
+	task_by_columns(o->by, table, "");
+	r = add_table(o, run, table, o->threads, scope, add_task);
 	if (r == 0 && o->chains) {
 		table = attar_report_table(report, "wakers");
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
 		attar_section_column(table, "waker", ATTAR_UNIT_TEXT);
-		r = add_table(table, o->pairs, scope, add_pair);
+		r = add_table(o, run, table, o->pairs, scope, add_pair);
 	}
-	attar_states_remarks(o->states, report, "blocks");
+	attar_report_dropped(report, o->states, "blocks");
 	if (o->endless)
 		attar_report_remark(report, "blocks left out because their end was missed: %llu%s",
 			(unsigned long long)o->endless,
@@ -383,8 +454,14 @@ static int offcpu_report(
 	left_out_remark_perf(&o->perf, report, scope);
 	attar_report_evicted(report, o->threads, "threads");
 	if (r == 0)
+		r = check_times(o, run, report, scope);
+	if (r == 0)
 		r = open_waits_report(run, report, scope,
-			&(struct open_waits_opts){o, is_open_block, blocked_since, o->than});
+			&(struct open_waits_opts){.self = o,
+				.is_wanted = is_open_block,
+				.since = blocked_since,
+				.former = &o->former,
+				.than = o->than});
 	return r == 0 ? report_stacks(o, run, report, scope) : r;
 }
 
@@ -408,7 +485,7 @@ static int open_tables(struct offcpu *o, struct attar_symbols *symbols)
 	const struct attar_keytable_opts threads = {.size = sizeof(threads),
 		.sums = SUMS,
 		.hists = 1,
-		.key_max = sizeof(struct keys_thread),
+		.key_max = sizeof(struct task_key_of),
 		.keys_max = KEYS_MAX};
 	const struct attar_keytable_opts pairs = {.size = sizeof(pairs),
 		.sums = SUMS,
@@ -429,8 +506,10 @@ static int open_tables(struct offcpu *o, struct attar_symbols *symbols)
 static int offcpu_open(struct attar_run *run, void *self)
 {
 	struct offcpu *o = self;
-	int r = attar_run_select_tasks(run);
+	int r = task_by_parse(run, o->by_text, &o->by);
 
+	if (r == 0)
+		r = attar_run_select_tasks(run);
 	attar_run_all_cpus(run, true);
 	if (r == 0)
 		r = attar_run_keep_own(run);
@@ -441,7 +520,13 @@ static int offcpu_open(struct attar_run *run, void *self)
 	if (!o->frames)
 		return -ENOMEM;
 	o->separator = attar_symbols_label(attar_run_symbols(run), "-- woken up by");
-	return r == 0 ? open_tables(o, attar_run_symbols(run)) : r;
+	if (r == 0)
+		r = open_tables(o, attar_run_symbols(run));
+	if (r == 0)
+		task_by_stacks(run, o->by, o->blocked);
+	if (r == 0 && o->chains)
+		task_by_stacks(run, o->by, o->chains);
+	return r;
 }
 
 static void offcpu_defaults(void *self)
@@ -459,6 +544,8 @@ static void offcpu_close(void *self)
 	attar_keytable_free(o->pairs);
 	attar_stacks_free(o->blocked);
 	attar_stacks_free(o->chains);
+	thread_check_done(&o->check);
+	former_waits_done(&o->former);
 }
 
 static const struct attar_option options[] = {
@@ -466,12 +553,14 @@ static const struct attar_option options[] = {
 		"only uninterruptible sleeps (D), such as waiting for a disk"),
 	ATTAR_SWITCH(struct offcpu, with_waker, "waker",
 		"append the stack of the waker to each stack (default)"),
+	ATTAR_TEXT(struct offcpu, by_text, 0, "by", "WHAT",
+		"rows by " TASK_BY_HELP " (default thread), which are also above the stacks"),
 	ATTAR_TIME(struct offcpu, than, 0, "than", "TIME",
 		"only longer blocks, and print each: nanoseconds, or with a unit: 4ms", .bare = 1),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"offcpu -p 1234 --duration 10s -o off.html", "where a process waits, and its wakers"},
+	{"offcpu -p 1234 -d 10s -o off.html", "where a process waits, and its wakers"},
 	{"offcpu --flame-graph off.folded -- make", "blocked time of a command as folded stacks"},
 	{"offcpu -D --than 10ms", "waits for disks and other devices that are longer than 10 ms"},
 	{0}};
@@ -492,4 +581,5 @@ const struct attar_profiler profiler_offcpu = {
 	.record = on_record,
 	.report = offcpu_report,
 	.close = offcpu_close,
+	.turn = offcpu_turn,
 };

@@ -4,29 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "attar/run.h"
 #include "lib/held_command.h"
 #include "lib/list_options.h"
+#include "lib/task_by.h"
+#include "sched/thread_check.h"
 
 enum { COMM_BYTES = 16, CPUS_MAX = 8192, PRIOS = 140, ROWS_MAX = 65536 };
-enum { UNKNOWN = -1 }; /* in struct oncpu.current: switches were lost */
+enum { UNKNOWN = -1 };       /* in struct oncpu.current: switches were lost */
+enum { NOWHERE = CPUS_MAX }; /* in struct group.cpu: runs that --filter leaves out */
 enum { RUNNING, STATES };
 
-/* Whose time is added up: a thread, or threads of a name, on a CPU. */
+/* Whose time is added up: a thread, threads of a name, or what --by says, on a CPU. */
 struct group {
-	uint32_t cpu, tid; /* tid 0: any */
+	uint32_t cpu, tid; /* tid 0: any; with --by, the lower half of task_key_of.id */
+	uint32_t life;     /* the upper half: tells tasks with one tid apart */
 	char comm[COMM_BYTES];
 };
 
 struct oncpu {
-	const char *filter, *prio;
+	const char *filter, *prio, *by_text;
 	bool detail, only_comm;
 
+	enum task_by by;
 	bool by_thread, prios[PRIOS];
-	int64_t current[CPUS_MAX]; /* 1 + the thread that runs on the CPU; 0: unknown */
+	int64_t current[CPUS_MAX]; /* 1 + the thread that runs on the CPU; 0: the first one */
 	uint64_t no_begin;         /* runs of unknown begin */
+	bool knows_online;         /* find_offline() was called */
 	struct held_command held;
 	struct attar_states *states;
+	struct thread_check check;
 };
 
 /* ---- events ---- */
@@ -46,7 +54,7 @@ static struct group make_group(
 }
 
 static bool is_wanted(struct oncpu *o, const struct attar_run *run, const struct attar_event *ev,
-	pid_t tid, const struct group *group, unsigned prio_field)
+	pid_t tid, unsigned prio_field)
 {
 	uint64_t prio = attar_arg_u64(ev, prio_field);
 
@@ -54,15 +62,41 @@ static bool is_wanted(struct oncpu *o, const struct attar_run *run, const struct
 		return false;
 	if (o->prio && (prio >= PRIOS || !o->prios[prio]))
 		return false;
-	if (o->filter && !names_match(o->filter, group->comm))
-		return false;
 	return attar_run_is_selected(run, attar_run_thread(run, tid));
 }
 
-/* A thread begins or ends to run on the CPU of the event. */
-static int change(struct oncpu *o, const struct attar_event *ev, pid_t tid,
-	const struct group *group, uint32_t to, uint64_t time)
+static bool is_named(const struct oncpu *o, const struct group *group)
 {
+	return !o->filter || names_match(o->filter, group->comm);
+}
+
+/* What --by says of a thread. A run has the name that its thread has at its end. */
+static struct group group_by(
+	const struct oncpu *o, const struct attar_run *run, pid_t tid, const struct group *thread)
+{
+	char comm[TASK_NAME_BYTES] = "";
+	struct group group = *thread;
+	struct task_key_of key;
+
+	if (!is_named(o, thread))
+		return (struct group){.cpu = NOWHERE};
+	if (o->by == BY_THREAD && group.tid)
+		group.life = (uint32_t)(task_by_life(attar_run_thread(run, tid)) >> 32);
+	if (o->by == BY_THREAD)
+		return group;
+	memcpy(comm, thread->comm, COMM_BYTES);
+	key = task_by_key(run, o->by, tid, comm);
+	group.tid = (uint32_t)key.id;
+	group.life = (uint32_t)((uint64_t)key.id >> 32);
+	memcpy(group.comm, key.name, COMM_BYTES);
+	return group;
+}
+
+/* A thread begins or ends to run on the CPU of the event. */
+static int change(struct oncpu *o, const struct attar_run *run, const struct attar_event *ev,
+	pid_t tid, const struct group *thread, uint32_t to, uint64_t time)
+{
+	const struct group of_thread = group_by(o, run, tid, thread), *group = &of_thread;
 	const struct attar_stamp at = {.time = time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
 	uint64_t key = (uint64_t)ev->cpu << 32 | (uint32_t)tid;
 	struct attar_state *state = attar_states_get(o->states, &key, sizeof(key));
@@ -80,9 +114,25 @@ static int change(struct oncpu *o, const struct attar_event *ev, pid_t tid,
 	return 0;
 }
 
+/* What runs first on a CPU that comes online later has not run there since the start. */
+static void find_offline(struct oncpu *o, const struct attar_run *run)
+{
+	bool online[CPUS_MAX] = {false};
+	char list[4096];
+
+	o->knows_online = true;
+	if (!*run_online_cpus(run, list, sizeof(list)) ||
+		numbers_parse(list, "CPUs online", CPUS_MAX, online) < 0) {
+		attar_error_clear();
+		return;
+	}
+	for (size_t cpu = 0; cpu < CPUS_MAX; cpu++)
+		o->current[cpu] = online[cpu] || o->current[cpu] ? o->current[cpu] : UNKNOWN;
+}
+
 /*
  * The first switch of a CPU: prev has run there since the start. If another thread than prev was
- * switched in, switches in between are missing: the kernel hides those of some threads.
+ * switched in, switches in between are missing: the kernel hides the switches of some threads.
  */
 static int check_prev(struct attar_run *run, struct oncpu *o, const struct attar_event *ev,
 	pid_t prev, const struct group *group)
@@ -91,13 +141,13 @@ static int check_prev(struct attar_run *run, struct oncpu *o, const struct attar
 
 	if (current && current != prev + 1)
 		attar_states_lost(o->states, (int)ev->cpu, ev->time - 1, ev->time - 1);
-	if (current == prev + 1 || !is_wanted(o, run, ev, prev, group, PREV_PRIO))
+	if (current == prev + 1 || !is_wanted(o, run, ev, prev, PREV_PRIO))
 		return 0;
 	if (current) {
 		o->no_begin++;
 		return 0;
 	}
-	return change(o, ev, prev, group, RUNNING, attar_run_began(run));
+	return change(o, run, ev, prev, group, RUNNING, attar_run_began(run));
 }
 
 static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -110,16 +160,19 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 
 	if (ev->cpu >= CPUS_MAX)
 		return 0;
+	if (!o->knows_online)
+		find_offline(o, run);
 	r = check_prev(run, o, ev, prev, &group);
 	o->current[ev->cpu] = next + 1;
-	was_wanted = is_wanted(o, run, ev, prev, &group, PREV_PRIO);
+	was_wanted = is_wanted(o, run, ev, prev, PREV_PRIO);
 	if (r == 0 && was_wanted)
-		r = change(o, ev, prev, &group, ATTAR_NO_STATE, ev->time);
+		r = change(o, run, ev, prev, &group, ATTAR_NO_STATE, ev->time);
+	was_wanted &= is_named(o, &group);
 	group = make_group(o, ev, next, NEXT_COMM);
-	wants = is_wanted(o, run, ev, next, &group, NEXT_PRIO);
+	wants = is_wanted(o, run, ev, next, NEXT_PRIO);
 	if (r == 0 && wants)
-		r = change(o, ev, next, &group, RUNNING, ev->time);
-	if (!wants && !was_wanted)
+		r = change(o, run, ev, next, &group, RUNNING, ev->time);
+	if (!(wants && is_named(o, &group)) && !was_wanted)
 		attar_run_pass_over(run);
 	return r;
 }
@@ -131,7 +184,7 @@ static int oncpu_emits(struct attar_run *run, void *self, const struct attar_eve
 	pid_t next = (pid_t)attar_arg_i64(ev, NEXT_PID);
 	struct group group = make_group(o, ev, next, NEXT_COMM);
 
-	return is_wanted(o, run, ev, next, &group, NEXT_PRIO);
+	return is_wanted(o, run, ev, next, NEXT_PRIO) && is_named(o, &group);
 }
 
 /* At its exec, the command begins to run. Its priority is not known then. */
@@ -141,15 +194,13 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 	struct group group = {.cpu = ev->cpu};
 	const struct attar_thread *thread = ev->thread;
 
-	if (!held_command_ends(&o->held, run, ev) || attar_run_emits(run) || !thread ||
+	if (!held_command_ends(&o->held, run, ev) || run_emits(run) || !thread ||
 		ev->cpu >= CPUS_MAX || o->prio || !attar_run_is_selected(run, thread))
 		return 0;
 	group.tid = o->only_comm ? 0 : (uint32_t)thread->tid;
 	strncpy(group.comm, thread->comm, COMM_BYTES - 1);
-	if (o->filter && !names_match(o->filter, group.comm))
-		return 0;
 	o->current[ev->cpu] = thread->tid + 1;
-	return change(o, ev, thread->tid, &group, RUNNING, ev->time);
+	return change(o, run, ev, thread->tid, &group, RUNNING, ev->time);
 }
 
 /* One that leaves its control group; the last switch of one that exits follows. */
@@ -185,6 +236,7 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 
 struct report {
 	const struct oncpu *o;
+	const struct attar_run *run;
 	enum attar_scope scope;
 	struct attar_keyrow **rows;
 	size_t n;
@@ -196,12 +248,24 @@ static uint64_t time_of(const struct report *d, const struct attar_keyrow *row)
 	return attar_hist_sum(&attar_keyrow_sums(row, d->scope)->hists[RUNNING]);
 }
 
+static void drop_unnamed(struct report *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n; i++)
+		if (((const struct group *)d->rows[i]->key)->cpu != NOWHERE)
+			d->rows[n++] = d->rows[i];
+	d->n = n;
+}
+
 static int compare_ids(const struct group *a, const struct group *b, bool by_thread)
 {
 	if (!by_thread)
 		return (a->cpu > b->cpu) - (a->cpu < b->cpu);
-	return a->tid != b->tid ? (a->tid > b->tid) - (a->tid < b->tid)
-				: memcmp(a->comm, b->comm, COMM_BYTES);
+	if (a->tid != b->tid)
+		return (a->tid > b->tid) - (a->tid < b->tid);
+	return a->life != b->life ? (a->life > b->life) - (a->life < b->life)
+				  : memcmp(a->comm, b->comm, COMM_BYTES);
 }
 
 /* By CPU, or by thread; then the longest time first. */
@@ -227,23 +291,31 @@ static void add_time(const struct report *d, struct attar_section *table, uint64
 
 static void add_task(const struct report *d, struct attar_section *table, const struct group *group)
 {
-	if (!d->o->only_comm)
-		attar_cell_i64(table, (pid_t)group->tid);
-	attar_cell_text(table, group->comm);
+	struct task_key_of key = {.id = d->o->by == BY_THREAD ? (pid_t)group->tid : group->tid};
+
+	if (d->o->only_comm) {
+		attar_cell_text(table, group->comm);
+		return;
+	}
+	memcpy(key.name, group->comm, COMM_BYTES);
+	task_by_cells(d->run, d->o->by, table, &key);
 }
 
 static void task_columns(const struct report *d, struct attar_section *table)
 {
-	if (!d->o->only_comm)
-		attar_section_column(table, "tid", ATTAR_UNIT_ID);
-	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	if (d->o->only_comm)
+		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	else
+		task_by_columns(d->o->by, table, "");
 }
 
 /* One row for each CPU, or for each thread: the sum of its rows in the other table. */
 static void add_sums(const struct report *d, struct attar_report *report)
 {
 	bool by_thread = d->o->by_thread;
-	struct attar_section *table = attar_report_table(report, by_thread ? "threads" : "cpus");
+	struct attar_section *table = attar_report_table(report, !by_thread              ? "cpus"
+								 : d->o->by == BY_THREAD ? "threads"
+											 : "tasks");
 
 	if (by_thread)
 		task_columns(d, table);
@@ -298,12 +370,37 @@ static void add_rows(const struct report *d, struct attar_report *report)
 	}
 }
 
+static int check_times(
+	struct oncpu *o, struct attar_run *run, const struct report *d, struct attar_report *report)
+{
+	struct thread_seen *seen;
+	int r;
+
+	if (o->filter || o->prio || o->only_comm || o->by != BY_THREAD)
+		return 0;
+	seen = calloc(d->n + 1, sizeof(*seen));
+	if (!seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->n; i++) {
+		seen[i].tid = (pid_t)((const struct group *)d->rows[i]->key)->tid;
+		seen[i].times[CHECK_RUNNING] = time_of(d, d->rows[i]);
+	}
+	r = thread_check_report(run, &o->check, report, d->scope, seen, d->n, 1U << CHECK_RUNNING);
+	free(seen);
+	return r;
+}
+
+static int oncpu_turn(struct attar_run *run, void *self)
+{
+	return thread_check_turn(run, &((struct oncpu *)self)->check);
+}
+
 static int oncpu_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct oncpu *o = self;
 	struct attar_keytable *times = attar_states_table(o->states);
-	struct report d = {.o = o, .scope = scope};
+	struct report d = {.o = o, .run = run, .scope = scope};
 	struct attar_states_stats stats;
 	uint64_t passed;
 	int r = attar_states_close(o->states, attar_run_until(run));
@@ -316,12 +413,14 @@ static int oncpu_report(
 		free(d.rows);
 		return -ENOMEM;
 	}
-	attar_report_get_span(report, NULL, &passed);
+	attar_report_get_interval(report, NULL, &passed);
 	d.passed = (double)passed;
 	d.n = attar_keytable_top(times, scope, RUNNING, d.rows, d.n);
+	drop_unnamed(&d);
 	qsort_r(d.rows, d.n, sizeof(struct attar_keyrow *), compare_rows, &d);
 	add_sums(&d, report);
 	add_rows(&d, report);
+	r = check_times(o, run, &d, report);
 	free(d.rows);
 	attar_states_get_stats(o->states, &stats);
 	if (stats.lost + o->no_begin)
@@ -329,7 +428,7 @@ static int oncpu_report(
 			"runs left out because context switches are missing: %llu",
 			(unsigned long long)(stats.lost + o->no_begin));
 	attar_report_evicted(report, times, "threads");
-	return 0;
+	return r;
 }
 
 /* ---- life ---- */
@@ -337,6 +436,21 @@ static int oncpu_report(
 static const struct attar_input switches = {.event = "sched:sched_switch",
 	.fields = {"prev_pid", "prev_comm", "prev_prio", "next_pid", "next_comm", "next_prio"},
 	.on_event = on_switch};
+
+/* Names have no operators, unlike a filter of events. */
+static int check_names(const char *names)
+{
+	static const char *const operators[] = {"==", "!=", "<", ">", "&&", "||"};
+
+	for (size_t i = 0; names && i < sizeof(operators) / sizeof(operators[0]); i++)
+		if (strstr(names, operators[i]))
+			return attar_fail(-EINVAL,
+				"--filter: '%.64s' is a filter of events, not names of "
+				"threads" ATTAR_FIX
+				"use --prio LIST for priorities, and -p or -t for tasks",
+				names);
+	return 0;
+}
 
 static int oncpu_open(struct attar_run *run, void *self)
 {
@@ -346,13 +460,21 @@ static int oncpu_open(struct attar_run *run, void *self)
 		.flags = ATTAR_STATES_ONE_CPU,
 		.group_max = sizeof(struct group),
 		.groups_max = ROWS_MAX};
-	int r = o->prio ? numbers_parse(o->prio, "--prio", PRIOS, o->prios) : 0;
+	int r = check_names(o->filter);
 
+	if (r == 0 && o->by_text && o->only_comm)
+		r = attar_fail(-EINVAL, "--by conflicts with --only-comm");
+	if (r == 0)
+		r = task_by_parse(run, o->by_text, &o->by);
+	if (r == 0 && o->prio)
+		r = numbers_parse(o->prio, "--prio", PRIOS, o->prios);
 	o->by_thread = attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
 	if (r == 0)
 		r = attar_run_select_tasks(run);
 	if (r == 0)
 		r = attar_run_keep_own(run);
+	if (r == 0 && attar_run_is_live(run))
+		find_offline(o, run);
 	if (r == 0)
 		r = attar_run_input(run, &switches);
 	return r == 0 ? attar_states_new(&opts, &o->states) : r;
@@ -363,6 +485,7 @@ static void oncpu_close(void *self)
 	struct oncpu *o = self;
 
 	attar_states_free(o->states);
+	thread_check_done(&o->check);
 }
 
 static const struct attar_option options[] = {
@@ -370,6 +493,8 @@ static const struct attar_option options[] = {
 		"only threads with these names, separated by commas; * and ? match"),
 	ATTAR_TEXT(struct oncpu, prio, 0, "prio", "LIST",
 		"only threads with these kernel priorities: 0-98 real time, 100-139 normal"),
+	ATTAR_TEXT(struct oncpu, by_text, 0, "by", "WHAT",
+		"rows by " TASK_BY_HELP " (default thread)"),
 	ATTAR_FLAG(struct oncpu, only_comm, 0, "only-comm", "add up threads with the same name"),
 	ATTAR_FLAG(struct oncpu, detail, 0, "detail", "also show the number and length of runs"),
 	{0}};
@@ -396,4 +521,5 @@ const struct attar_profiler profiler_oncpu = {
 	.record = on_record,
 	.report = oncpu_report,
 	.close = oncpu_close,
+	.turn = oncpu_turn,
 };

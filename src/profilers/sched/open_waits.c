@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attar/private/wait.h"
 #include "sched/thread_times.h"
 
 enum {
@@ -15,6 +16,8 @@ enum {
 	FOUND_MAX = 256,
 	CHAIN_MAX = 8,
 	SHORT_MAX = 32, /* of a process, see open_waits_opts.short_ns */
+	/* Threads of a name that wait for the same, of which it is read since when they do. */
+	SINCE_MAX = 32,
 	PATH_BYTES = 64,
 	PEERS_MAX = 4096,
 };
@@ -88,12 +91,8 @@ static struct open_wait *find(struct open_waits *w, const struct open_wait *new)
 	return &w->at[w->n++];
 }
 
-static void add(struct open_waits *w, const struct open_wait *new)
+static void add(struct open_wait *row, const struct open_wait *new)
 {
-	struct open_wait *row = find(w, new);
-
-	if (!row)
-		return;
 	row->threads++;
 	if (new->longest >= row->longest) {
 		row->longest = new->longest;
@@ -105,12 +104,12 @@ static void add(struct open_waits *w, const struct open_wait *new)
 
 static bool is_idle(const struct attar_wait *wait)
 {
-	return attar_wait_is_idle(wait) || wait->kind == ATTAR_WAIT_CONDITION;
+	return wait_is_idle(wait) || wait->kind == ATTAR_WAIT_CONDITION;
 }
 
 static enum open_wait_rank rank_of(const struct attar_wait *wait, bool circle)
 {
-	if (circle || (wait->other_state && strchr("TtZ", wait->other_state)))
+	if (circle || (wait->other_state && strchr("TtZX", wait->other_state)))
 		return OPEN_WAIT_STUCK;
 	switch (wait->kind) {
 	case ATTAR_WAIT_LOCK:
@@ -148,10 +147,12 @@ static void set_comm(struct open_wait *found, const struct attar_thread *thread)
 		fclose(file);
 }
 
-static bool is_own(pid_t tid)
+static bool is_own(const struct attar_thread *thread, pid_t tid)
 {
 	char path[PATH_BYTES];
 
+	if (thread && thread->process)
+		return thread->process->pid == getpid();
 	snprintf(path, sizeof(path), "/proc/self/task/%d", (int)tid);
 	return access(path, F_OK) == 0;
 }
@@ -179,20 +180,23 @@ static uint64_t ran_last(const struct search *s, pid_t tid)
 
 	if (s->recorded.time)
 		return recorded ? recorded->since : 0;
-	return attar_waits_since(s->waits, tid);
+	return waits_get_since(s->waits, tid);
 }
 
 /*
  * How long the thread has waited, ns; 0: unknown. It has not run since the wait began, whatever the
  * profiler has seen.
  */
-static uint64_t length_of(
-	struct attar_run *run, const struct search *s, pid_t tid, bool *ret_is_lower_bound)
+static uint64_t length_of(struct attar_run *run, const struct search *s, pid_t tid, bool asks,
+	bool *ret_is_lower_bound)
 {
 	const uint64_t seen_until = attar_run_until(run),
 		       until = s->recorded.time ? s->recorded.time : seen_until,
-		       seen = s->opts->since(run, s->opts->self, tid), ran = ran_last(s, tid);
-	uint64_t since = !seen ? attar_run_began(run) : seen < seen_until ? seen : until;
+		       seen = s->opts->since(run, s->opts->self, tid),
+		       ran = asks ? ran_last(s, tid) : 0;
+	uint64_t since = !seen               ? (ran ? ran : attar_run_began(run))
+			 : seen < seen_until ? seen
+					     : until;
 
 	*ret_is_lower_bound = !seen && !ran;
 	if (ran && ran < since)
@@ -206,11 +210,9 @@ static void take_wait(
 	const struct attar_thread *thread = attar_run_thread(run, tid);
 	const struct attar_thread_wait *recorded = find_recorded(s, tid);
 	const bool circle = is_circle(chain, n, tid);
-	struct open_wait found = {.tid = tid, .kind = chain->kind, .rank = rank_of(chain, circle)};
+	struct open_wait found = {.tid = tid, .kind = chain->kind, .rank = rank_of(chain, circle)},
+			 *row;
 
-	found.longest = length_of(run, s, tid, &found.is_lower_bound);
-	if (found.longest < s->opts->than)
-		return;
 	if (recorded)
 		snprintf(found.comm, sizeof(found.comm), "%s", recorded->comm);
 	else
@@ -218,7 +220,14 @@ static void take_wait(
 	found.pid = recorded ? recorded->pid : thread && thread->process ? thread->process->pid : 0;
 	attar_wait_text(chain, found.what);
 	describe_end(chain, n, circle, found.then);
-	add(s->found, &found);
+	row = find(s->found, &found);
+	if (!row)
+		return;
+	found.longest = length_of(run, s, tid, row->threads < SINCE_MAX, &found.is_lower_bound);
+	if (found.longest >= s->opts->than)
+		add(row, &found);
+	else if (!row->threads) /* the row is new */
+		s->found->n--;
 }
 
 /* As attar_waits_chain(). */
@@ -281,11 +290,13 @@ static int take_chain(struct attar_run *run, struct search *s, pid_t tid, enum o
 {
 	struct attar_wait chain[CHAIN_MAX];
 	int n = read_chain(s, s->waits, tid, chain, CHAIN_MAX);
+	enum open_wait_rank rank;
 
 	if (n <= 0)
 		return n == -ENOMEM ? n : 0;
-	if (chain->kind != ATTAR_WAIT_NONE && !(s->is_system && is_idle(chain)) &&
-		rank_of(chain, is_circle(chain, n, tid)) <= least &&
+	rank = rank_of(chain, is_circle(chain, n, tid));
+	if (chain->kind != ATTAR_WAIT_NONE && rank <= least &&
+		!(s->is_system && is_idle(chain) && rank > OPEN_WAIT_STUCK) &&
 		s->opts->is_wanted(s->opts->self, chain))
 		take_wait(run, s, tid, chain, n);
 	return 0;
@@ -302,7 +313,11 @@ static int take_thread(struct attar_run *run, void *arg, pid_t tid)
 		s->found->unread++;
 		return 0;
 	}
-	if (!s->recorded.time && (is_own(tid) || is_one_of_many(run, s, tid, thread)))
+	if (!s->recorded.time && thread && thread->process) {
+		waits_set_thread(s->waits, thread->process->pid, tid);
+		waits_set_thread(s->without_files, thread->process->pid, tid);
+	}
+	if (!s->recorded.time && (is_own(thread, tid) || is_one_of_many(run, s, tid, thread)))
 		return 0;
 	return is_common(s, tid) ? 0 : take_chain(run, s, tid, OPEN_WAIT_IDLE);
 }
@@ -323,8 +338,13 @@ static int take_peers(struct attar_run *run, struct search *s)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && s->has_stopped && i < s->n_peers && has_time(s); i++)
+	for (size_t i = 0; r == 0 && s->has_stopped && i < s->n_peers; i++) {
+		if (!has_time(s)) {
+			s->found->unread += s->n_peers - i;
+			break;
+		}
 		r = take_chain(run, s, s->peers[i], OPEN_WAIT_STUCK);
+	}
 	return r;
 }
 
@@ -359,15 +379,17 @@ static int by_time(const void *a, const void *b)
 	return (x->threads < y->threads) - (x->threads > y->threads);
 }
 
-static void add_rows(struct attar_report *report, const struct open_wait *found, size_t n)
+/* time: the name of the column with the longest wait. Returns whether some are lower bounds. */
+static bool add_rows(struct attar_report *report, const char *name, const char *time,
+	const struct open_wait *found, size_t n)
 {
-	struct attar_section *table = attar_report_table(report, "waits that have not ended");
+	struct attar_section *table = attar_report_table(report, name);
 	bool has_bounds = false;
 
 	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "tid", ATTAR_UNIT_ID);
 	attar_section_column(table, "threads", ATTAR_UNIT_COUNT);
-	attar_section_column(table, "at least", ATTAR_UNIT_NS);
+	attar_section_column(table, time, ATTAR_UNIT_NS);
 	attar_section_column(table, "waits for", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "in the end", ATTAR_UNIT_TEXT);
 	for (size_t i = 0; i < n && i < ROWS_MAX; i++) {
@@ -383,10 +405,15 @@ static void add_rows(struct attar_report *report, const struct open_wait *found,
 		attar_cell_text(table, found[i].then);
 		has_bounds |= found[i].is_lower_bound;
 	}
-	if (has_bounds)
+	return has_bounds;
+}
+
+static void add_table(struct attar_report *report, const struct open_wait *found, size_t n)
+{
+	if (add_rows(report, "waits that have not ended", "at least", found, n))
 		attar_report_remark(report,
-			"some of the waits that have not ended began before the measurement; the "
-			"kernel does not say when");
+			"some of the waits that have not ended began before the measurement; it is "
+			"not known when");
 	if (n > ROWS_MAX)
 		attar_report_remark(report, "%zu further waits have not ended", n - ROWS_MAX);
 }
@@ -440,6 +467,233 @@ int open_waits_find(struct attar_run *run, enum attar_scope scope,
 	return r;
 }
 
+/* ---- waits that began before ---- */
+
+struct former_wait {
+	pid_t tid;
+	uint64_t since, first; /* ns; first 0: there was no event yet */
+	bool is_bound;         /* it began before `since` */
+	struct open_wait wait;
+	struct attar_wait head; /* the first of the chain */
+};
+
+static int by_former_tid(const void *a, const void *b)
+{
+	const struct former_wait *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+static struct former_wait *find_former(const struct former_waits *former, pid_t tid)
+{
+	const struct former_wait key = {.tid = tid};
+
+	return former->n ? bsearch(&key, former->at, former->n, sizeof(key), by_former_tid) : NULL;
+}
+
+/* since 0: unknown, so that the wait may have begun later than the measurement. */
+static int add_former(
+	struct former_waits *former, const struct attar_thread_wait *thread, bool is_bound)
+{
+	const bool circle = is_circle(thread->chain, (int)thread->n, thread->tid);
+	struct former_wait *added, *more;
+
+	if (!thread->since || thread->chain->kind == ATTAR_WAIT_NONE)
+		return 0;
+	if (!(former->n & (former->n - 1))) { /* it is full */
+		more = realloc(former->at, (former->n ? 2 * former->n : 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		former->at = more;
+	}
+	added = &former->at[former->n++];
+	*added = (struct former_wait){.tid = thread->tid,
+		.since = thread->since,
+		.is_bound = is_bound,
+		.head = *thread->chain,
+		.wait = {.tid = thread->tid,
+			.pid = thread->pid,
+			.kind = thread->chain->kind,
+			.rank = rank_of(thread->chain, circle)}};
+	snprintf(added->wait.comm, sizeof(added->wait.comm), "%s", thread->comm);
+	attar_wait_text(thread->chain, added->wait.what);
+	describe_end(thread->chain, (int)thread->n, circle, added->wait.then);
+	return 0;
+}
+
+static int read_recorded(struct attar_run *run, struct former_waits *former)
+{
+	struct run_waits waits;
+	int r = 0;
+
+	if (!run_get_waits(run, false, &waits))
+		return 0;
+	former->unread = waits.unread;
+	former->is_system = waits.is_system;
+	for (size_t i = 0; r == 0 && i < waits.n; i++) {
+		struct attar_thread_wait wait = waits.at[i];
+
+		/* before the first event: the wait lasts at least since then */
+		wait.since = wait.since ? wait.since : waits.time;
+		r = add_former(former, &wait, false);
+	}
+	return r;
+}
+
+enum { SAME_MAX = 512 /* different waits, about twice as many as can be shown */ };
+
+struct former_reading {
+	struct former_waits *former;
+	struct attar_waits *waits;
+	struct {
+		uint64_t hash; /* of a name and what is waited for; 0: none */
+		unsigned threads;
+	} same[SAME_MAX];      /* by the hash */
+	uint64_t end, cpu_end; /* ns, of the clocks */
+};
+
+/* Since when a thread waits takes as long as all else: not of all that wait for the same. */
+static bool is_since_read(
+	struct former_reading *reading, const char *comm, const struct attar_wait *wait)
+{
+	char text[OPEN_WAIT_COMM_BYTES + ATTAR_WAIT_TEXT_BYTES], what[ATTAR_WAIT_TEXT_BYTES];
+	uint64_t hash = 14695981039346656037U; /* FNV-1a */
+
+	attar_wait_text(wait, what);
+	snprintf(text, sizeof(text), "%s %s", comm, what);
+	for (const char *c = text; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 1099511628211U;
+	for (size_t i = 0; i < SAME_MAX; i++) {
+		size_t at = (hash + i) % SAME_MAX;
+
+		if (reading->same[at].hash && reading->same[at].hash != hash)
+			continue;
+		reading->same[at].hash = hash;
+		return ++reading->same[at].threads <= SINCE_MAX;
+	}
+	return false;
+}
+
+static int read_former_thread(struct attar_run *run, void *arg, pid_t tid)
+{
+	struct former_reading *reading = arg;
+	const struct attar_thread *thread = attar_run_thread(run, tid);
+	struct attar_wait chain[CHAIN_MAX];
+	struct attar_thread_wait wait = {.tid = tid, .chain = chain};
+	bool is_read;
+	int n;
+
+	if (!thread || !thread->process || !attar_run_is_selected(run, thread))
+		return 0;
+	if (now(CLOCK_MONOTONIC) >= reading->end ||
+		now(CLOCK_THREAD_CPUTIME_ID) >= reading->cpu_end) {
+		reading->former->unread++;
+		return 0;
+	}
+	waits_set_thread(reading->waits, thread->process->pid, tid);
+	n = attar_waits_chain(reading->waits, tid, chain, CHAIN_MAX);
+	if (n <= 0)
+		return n == -ENOMEM ? n : 0;
+	wait.n = (size_t)n;
+	wait.pid = thread->process->pid;
+	is_read = is_since_read(reading, thread->comm, chain);
+	wait.since = is_read ? waits_get_since(reading->waits, tid) : now(CLOCK_MONOTONIC);
+	snprintf(wait.comm, sizeof(wait.comm), "%s", thread->comm);
+	return add_former(reading->former, &wait, !is_read);
+}
+
+/* Not of the whole system, most of whose threads always wait. */
+int former_waits_turn(struct attar_run *run, struct former_waits *former)
+{
+	struct former_reading reading = {.former = former,
+		.end = now(CLOCK_MONOTONIC) + scan_ns_max,
+		.cpu_end = now(CLOCK_THREAD_CPUTIME_ID) + scan_cpu_ns_max};
+	int r;
+
+	if (former->is_read)
+		return 0;
+	former->is_read = true;
+	if (attar_run_is_selected(run, NULL))
+		return 0;
+	r = attar_waits_new(0, &reading.waits);
+	if (r == 0)
+		r = thread_for_each(run, read_former_thread, &reading);
+	attar_waits_free(reading.waits);
+	if (former->n)
+		qsort(former->at, former->n, sizeof(*former->at), by_former_tid);
+	return r;
+}
+
+int former_waits_note(struct attar_run *run, struct former_waits *former, pid_t tid, uint64_t time)
+{
+	struct former_wait *wait;
+	int r = 0;
+
+	if (!former->is_read && !attar_run_is_live(run)) {
+		former->is_read = true;
+		r = read_recorded(run, former);
+		if (former->n)
+			qsort(former->at, former->n, sizeof(*former->at), by_former_tid);
+	}
+	wait = find_former(former, tid);
+	if (wait && !wait->first && time > wait->since)
+		wait->first = time;
+	return r;
+}
+
+void former_waits_done(struct former_waits *former)
+{
+	free(former->at);
+	*former = (struct former_waits){0};
+}
+
+static bool is_former_wanted(
+	struct attar_run *run, const struct open_waits_opts *opts, const struct former_wait *former)
+{
+	const bool is_system = opts->former->is_system && attar_run_is_selected(run, NULL);
+
+	return former->first && (former->is_bound || former->since < attar_run_began(run)) &&
+	       former->first - former->since >= opts->than &&
+	       !(is_system && former->wait.rank > OPEN_WAIT_UNWANTED) &&
+	       attar_run_is_selected(run, attar_run_thread(run, former->tid)) &&
+	       opts->is_wanted(opts->self, &former->head);
+}
+
+static int report_former(
+	struct attar_run *run, struct attar_report *report, const struct open_waits_opts *opts)
+{
+	const struct former_waits *former = opts->former;
+	struct open_waits waits = {0};
+
+	if (!former)
+		return 0;
+	waits.at = calloc(FOUND_MAX, sizeof(*waits.at));
+	if (!waits.at)
+		return -ENOMEM;
+	for (size_t i = 0; i < former->n; i++) {
+		struct open_wait wait = former->at[i].wait, *row;
+
+		if (!is_former_wanted(run, opts, &former->at[i]))
+			continue;
+		wait.longest = former->at[i].first - former->at[i].since;
+		row = find(&waits, &wait);
+		if (row)
+			add(row, &wait);
+	}
+	if (waits.n) {
+		qsort(waits.at, waits.n, sizeof(*waits.at), by_time);
+		add_rows(report, "waits that began before and have ended", "time", waits.at,
+			waits.n);
+	}
+	if (former->unread)
+		attar_report_remark(report,
+			"%llu threads were not read for waits at the beginning, to limit the time "
+			"that attar needs",
+			(unsigned long long)former->unread);
+	open_waits_done(&waits);
+	return 0;
+}
+
 void open_waits_done(struct open_waits *waits)
 {
 	free(waits->at);
@@ -453,8 +707,8 @@ int open_waits_report(struct attar_run *run, struct attar_report *report, enum a
 	int r = open_waits_find(run, scope, opts, &waits);
 
 	if (r == 0 && waits.n)
-		add_rows(report, waits.at, waits.n);
+		add_table(report, waits.at, waits.n);
 	remark_rest(&waits, report);
 	open_waits_done(&waits);
-	return r;
+	return r == 0 && scope == ATTAR_SCOPE_WHOLE ? report_former(run, report, opts) : r;
 }

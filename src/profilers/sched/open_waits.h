@@ -49,7 +49,7 @@ struct open_wait {
 	pid_t pid, tid; /* of the longest; pid 0: unknown */
 	uint64_t threads;
 	uint64_t longest;    /* ns, at least; 0: unknown */
-	bool is_lower_bound; /* it began before the profiler, and the kernel does not say when */
+	bool is_lower_bound; /* it began before the profiler, and it is not known when */
 };
 
 /* The most unusual first, then the longest. {0} before its first use. */
@@ -60,6 +60,24 @@ struct open_waits {
 	uint64_t unread; /* threads for which no time was left */
 };
 
+/*
+ * Threads that waited when the measurement or the recording began, and when they had their first
+ * event. Zeroed at first.
+ */
+struct former_waits {
+	struct former_wait *at; /* by tid */
+	size_t n;
+	uint64_t unread;         /* threads for which no time was left */
+	bool is_read, is_system; /* is_system: a recording has the threads of the machine */
+};
+
+/* For attar_profiler.turn: reads what selected threads wait for, once. 0 or -ENOMEM. */
+int former_waits_turn(struct attar_run *run, struct former_waits *former);
+
+/* To be called for each event that shows a change of a thread. 0 or -ENOMEM. */
+int former_waits_note(struct attar_run *run, struct former_waits *former, pid_t tid, uint64_t time);
+void former_waits_done(struct former_waits *former);
+
 /* What a profiler knows of its threads. */
 struct open_waits_opts {
 	const void *self;
@@ -68,6 +86,7 @@ struct open_waits_opts {
 	uint64_t than; /* ns: only waits that last for this time */
 	/* Of the threads of a process that wait for less than this, ns, only a few are read. */
 	uint64_t short_ns;
+	const struct former_waits *former; /* NULL: not noted */
 };
 
 /*
@@ -82,7 +101,10 @@ void open_waits_done(struct open_waits *waits);
 /* Says how many threads no time was left for. */
 void open_waits_remark(const struct open_waits *waits, struct attar_report *report);
 
-/* The waits as a table of the report. */
+/*
+ * The waits as a table of the report. A second table has the waits that began before the
+ * measurement or the recording, and have ended.
+ */
 int open_waits_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope,
 	const struct open_waits_opts *opts);
 

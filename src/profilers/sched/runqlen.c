@@ -170,7 +170,7 @@ static int runqlen_report(
 	qsort(rows, used, sizeof(struct attar_keyrow *), compare_rows);
 	if (q->per_cpu)
 		attar_section_column(table, "cpu", ATTAR_UNIT_ID);
-	attar_section_column(table, "waiting", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "waiting", ATTAR_UNIT_ID);
 	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
 	for (size_t i = 0; i < used; i++)

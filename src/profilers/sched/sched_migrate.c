@@ -4,13 +4,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/held_command.h"
 #include "lib/keys.h"
-#include "lib/topology.h"
 
-enum { DEPTH_MAX = 127 };
+enum { DEPTH_MAX = 127, CACHES_MAX = 16 };
 enum { ALL, L2, LLC, UNKNOWN, SUMS }; /* UNKNOWN: of CPUs whose caches are not known */
+
+enum { TOPOLOGY_L2, TOPOLOGY_LLC, TOPOLOGY_LEVELS }; /* LLC: the cache of the highest level */
+
+/* Which CPUs share caches, from sysfs. A topology that is zeroed is unknown. */
+struct topology {
+	size_t n; /* CPUs */
+	/* By CPU: the first CPU that shares its cache; -1: unknown. Owned. */
+	int *of[TOPOLOGY_LEVELS];
+};
 
 struct sched_migrate {
 	const char *filter;
@@ -24,6 +33,76 @@ struct sched_migrate {
 	bool takes_stacks;                    /* for -g, or for outputs that are made for trees */
 	struct attar_stacks *stacks;          /* NULL: not taken */
 };
+
+/* ---- caches ---- */
+
+/* Reads a line of /sys/devices/system/cpu/cpuN/cache/indexI/NAME. False: there is none. */
+static bool read_cache(size_t cpu, int index, const char *name, char *ret_text, int max)
+{
+	char path[128];
+	FILE *file;
+	bool ok;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/cache/index%d/%s", cpu, index,
+		name);
+	file = fopen(path, "re");
+	ok = file && fgets(ret_text, max, file);
+	if (file)
+		fclose(file);
+	return ok;
+}
+
+static void read_cpu(struct topology *t, size_t cpu)
+{
+	int last = 0;
+	char text[4096];
+
+	for (int i = 0; i < CACHES_MAX && read_cache(cpu, i, "level", text, sizeof(text)); i++) {
+		int level = atoi(text);
+
+		if (!read_cache(cpu, i, "type", text, sizeof(text)) || *text == 'I' ||
+			!read_cache(cpu, i, "shared_cpu_list", text, sizeof(text)))
+			continue; /* instructions only, or unknown */
+		if (level == 2)
+			t->of[TOPOLOGY_L2][cpu] = atoi(text);
+		if (level >= last) {
+			t->of[TOPOLOGY_LLC][cpu] = atoi(text);
+			last = level;
+		}
+	}
+}
+
+/* 0 or -ENOMEM. */
+static int topology_read(struct topology *t)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	size_t n = cpus > 0 ? (size_t)cpus : 1;
+
+	for (int level = 0; level < TOPOLOGY_LEVELS; level++) {
+		t->of[level] = malloc(n * sizeof(int));
+		if (!t->of[level])
+			return attar_fail(-ENOMEM, "out of memory");
+		memset(t->of[level], 0xff, n * sizeof(int)); /* -1 */
+	}
+	t->n = n;
+	for (size_t cpu = 0; cpu < n; cpu++)
+		read_cpu(t, cpu);
+	return 0;
+}
+
+static void topology_done(struct topology *t)
+{
+	for (int level = 0; level < TOPOLOGY_LEVELS; level++)
+		free(t->of[level]);
+}
+
+/* Whether two CPUs share the cache of a level: 1, 0, or -1 if it is unknown. */
+static int topology_shares(const struct topology *t, int level, size_t a, size_t b)
+{
+	if (a >= t->n || b >= t->n || t->of[level][a] < 0 || t->of[level][b] < 0)
+		return -1;
+	return t->of[level][a] == t->of[level][b];
+}
 
 /* ---- events ---- */
 
@@ -60,7 +139,7 @@ static int on_migrate(struct attar_run *run, void *self, const struct attar_even
 		attar_run_pass_over(run);
 		return 0;
 	}
-	key = keys_make_thread(tid, comm, n);
+	key = keys_make_thread(thread, tid, comm, n);
 	r = add(m, ev, attar_keytable_at(m->tasks, &key, sizeof(key)));
 	if (r == 0)
 		r = add(m, ev, attar_keytable_at_u64(m->pairs, pair));
@@ -93,7 +172,7 @@ static void add_share(struct attar_section *table, uint64_t part, uint64_t of)
 		attar_cell_none(table);
 }
 
-/* Shares are those of the migrations between CPUs whose caches are known. */
+/* Shares are shares of the migrations between CPUs whose caches are known. */
 static void add_sums(struct attar_section *table, const uint64_t *sums)
 {
 	uint64_t known = sums[ALL] - sums[UNKNOWN];
@@ -194,7 +273,7 @@ static int sched_migrate_open(struct attar_run *run, void *self)
 		.size = sizeof(opts), .sums = SUMS, .key_max = sizeof(struct keys_thread)};
 	int r;
 
-	m->takes_stacks = m->graph || attar_run_wants_tree(run);
+	m->takes_stacks = m->graph || attar_run_wants(run, ATTAR_WANT_TREE);
 	r = open_events(run, m);
 	if (r == 0)
 		r = topology_read(&m->topology);

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * task-state: the time that tasks spend running, waiting for a CPU, and sleeping. A context switch
- * ends the running of one task and begins that of another; a wakeup ends a sleep.
+ * ends the running of one task and begins the running of another; a wakeup ends a sleep.
  */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
+#include "attar/private/states.h"
 #include "attar/run.h"
 #include "attar/states.h"
 #include "lib/held_command.h"
 #include "lib/list_options.h"
 #include "lib/name_filter.h"
 #include "lib/prev_state.h"
+#include "lib/task_by.h"
 #include "sched/open_waits.h"
+#include "sched/thread_check.h"
 
 enum {
 	COMM_BYTES = 16, /* of the kernel, with a NUL */
@@ -43,8 +47,18 @@ struct task {
 	char comm[COMM_BYTES];
 	char recorded[COMM_BYTES]; /* the same in the newest event, with the bytes after the NUL */
 	bool known, is_selected;
+	uint64_t number;        /* of --by, or of the thread */
 	uint16_t depth;         /* locations in stack */
+	/* ns in the rows so far, or in open segments; of these, in former reports. */
+	uint64_t times[CHECK_TIMES], reported[CHECK_TIMES];
+	bool has_events;
 	attar_location stack[]; /* where it was switched out; with -g */
+};
+
+/* The rows of a state; padded with zeros. */
+struct unsplit_key {
+	char group[GROUP_BYTES];
+	uint64_t state;
 };
 
 /* A segment as an event of another profiler, see format. */
@@ -79,8 +93,10 @@ static const char format[] =
 
 struct task_state {
 	const char *filter; /* names, with * and ? */
+	const char *by_text;
 	bool sleeping, uninterruptible, no_interruptible;
 	bool per_thread, per_process, per_comm;
+	enum task_by by; /* beyond threads and processes */
 	bool graph, kernel_filter;
 	uint64_t than;            /* ns */
 	bool has_ended;           /* emits: a segment that is longer than that, at the event */
@@ -90,6 +106,9 @@ struct task_state {
 
 	struct held_command held;
 	struct attar_states *states;
+	struct attar_keytable *unsplit; /* ns by struct unsplit_key */
+	struct thread_check check;
+	struct former_waits former;
 	bool takes_stacks;           /* for -g, or for outputs that are made for trees */
 	struct attar_stacks *stacks; /* time by stack; NULL: not taken */
 };
@@ -120,22 +139,33 @@ static enum state sleep_of(uint64_t prev_state)
 
 /* ---- changes ---- */
 
-static void set_group(struct task_state *ts, struct attar_run *run, struct attar_state *state,
-	const struct task *task, pid_t tid)
+static size_t make_group(const struct task_state *ts, const struct attar_run *run,
+	const struct task *task, pid_t tid, char group[static GROUP_BYTES])
 {
 	const struct attar_thread *thread;
-	char group[GROUP_BYTES] = "";
 	uint64_t id = (uint64_t)tid;
 	size_t size = sizeof(id); /* a key of 8 bytes is found fastest */
 
+	memset(group, 0, GROUP_BYTES);
 	if (ts->per_process && (thread = attar_run_thread(run, tid)))
-		id = (uint64_t)thread->process->pid;
-	if (ts->per_thread || ts->per_process)
+		id = task_by_number(run, BY_PROCESS, thread);
+	if (ts->by != BY_THREAD || ts->per_thread)
+		id = task->number;
+	if (ts->per_thread || ts->per_process || ts->by != BY_THREAD)
 		memcpy(group, &id, sizeof(id));
 	if (ts->per_thread || ts->per_comm) {
 		memcpy(group + sizeof(id), task->comm, COMM_BYTES);
-		size = sizeof(group);
+		size = GROUP_BYTES;
 	}
+	return size;
+}
+
+static void set_group(struct task_state *ts, struct attar_run *run, struct attar_state *state,
+	const struct task *task, pid_t tid)
+{
+	char group[GROUP_BYTES];
+	size_t size = make_group(ts, run, task, tid, group);
+
 	attar_state_set_group(ts->states, state, group, size);
 }
 
@@ -152,11 +182,17 @@ static void set_task(struct task_state *ts, struct attar_run *run, struct attar_
 {
 	const struct attar_thread *thread = attar_run_thread(run, tid);
 	struct task *task = state->value;
+	const bool was_selected = task->is_selected;
 
 	memset(task->comm, 0, COMM_BYTES);
 	memcpy(task->comm, comm ? comm : "", n);
 	task->known = thread != NULL; /* otherwise its process is not known yet */
 	task->is_selected = is_selected(ts, run, task, thread);
+	task->number = ts->by != BY_THREAD ? task_by_number(run, ts->by, thread)
+		       : thread            ? task_by_life(thread)
+					   : (uint64_t)tid;
+	if (was_selected && !task->is_selected) /* its next changes are not seen */
+		state_forget(ts->states, state);
 	set_group(ts, run, state, task, tid);
 }
 
@@ -184,6 +220,14 @@ static bool has_joined(const struct task_state *ts, const struct attar_run *run,
 	       attar_run_is_selected(run, attar_run_thread(run, tid));
 }
 
+/* Into another control group, or it has another user. */
+static bool has_moved(const struct task_state *ts, const struct attar_run *run,
+	const struct task *task, pid_t tid)
+{
+	return ts->by != BY_THREAD &&
+	       task->number != task_by_number(run, ts->by, attar_run_thread(run, tid));
+}
+
 /* The name is rarely another one than in the event before. */
 static inline void check_task(struct task_state *ts, struct attar_run *run,
 	struct attar_state *state, pid_t tid, const struct attar_event *ev, unsigned comm_field)
@@ -192,7 +236,7 @@ static inline void check_task(struct task_state *ts, struct attar_run *run,
 	size_t n;
 	const void *bytes = attar_arg_bytes(ev, comm_field, &n);
 
-	if (has_joined(ts, run, task, tid))
+	if (has_joined(ts, run, task, tid) || has_moved(ts, run, task, tid))
 		task->known = false;
 	if (n != COMM_BYTES || !task->known || memcmp(bytes, task->recorded, COMM_BYTES) != 0)
 		decide(ts, run, state, tid, ev, comm_field);
@@ -242,7 +286,7 @@ static int add_span(struct attar_run *run, const struct attar_state *state,
 		.stack = stack,
 		.weight = state->duration};
 
-	return attar_run_wants_spans(run) ? attar_run_add_span(run, &span) : 0;
+	return attar_run_wants(run, ATTAR_WANT_SPANS) ? attar_run_add_span(run, &span) : 0;
 }
 
 static int emit(struct task_state *ts, struct attar_run *run, const struct attar_state *state,
@@ -258,7 +302,7 @@ static int emit(struct task_state *ts, struct attar_run *run, const struct attar
 	memcpy(emitted.comm, ((const struct task *)state->value)->comm, COMM_BYTES);
 	memcpy(emitted.state, names[state->ended].name, strlen(names[state->ended].name));
 	ts->has_ended = true;
-	return attar_run_emit(run, &emitted);
+	return run_emit(run, &emitted);
 }
 
 static int show_segment(struct task_state *ts, struct attar_run *run, struct attar_state *state,
@@ -273,9 +317,9 @@ static int show_segment(struct task_state *ts, struct attar_run *run, struct att
 		return 0;
 	if (ts->emits)
 		return emit(ts, run, state, tid, ev);
-	if (ts->than && state->duration > ts->than && attar_run_wants_lines(run))
+	if (ts->than && state->duration > ts->than && attar_run_wants(run, ATTAR_WANT_LINES))
 		add_line(ts, run, state, tid, ev);
-	if (!attar_run_wants_spans(run) &&
+	if (!attar_run_wants(run, ATTAR_WANT_SPANS) &&
 		(!ts->stacks || state->ended == R || state->duration <= ts->than))
 		return 0;
 	thread = attar_run_thread(run, tid);
@@ -294,6 +338,30 @@ static inline int end_segment(struct task_state *ts, struct attar_run *run,
 	return ts->shows_segments ? show_segment(ts, run, state, tid, ev) : 0;
 }
 
+static enum thread_check_time time_of_state(uint32_t state)
+{
+	return state == R ? CHECK_RUNNING : state == RD ? CHECK_READY : CHECK_OFF;
+}
+
+/* What a task did before its first event is not in the rows: it slept unless it ran. */
+static int note_first(struct task_state *ts, struct attar_run *run, struct task *task, pid_t tid,
+	const struct attar_event *ev, bool was_off)
+{
+	const struct attar_thread *thread;
+	uint64_t since;
+
+	if (task->has_events)
+		return 0;
+	task->has_events = true;
+	thread = attar_run_thread(run, tid);
+	since = attar_run_began(run);
+	if (thread && thread->started > since)
+		since = thread->started;
+	if (was_off && ev->time > since)
+		task->times[CHECK_OFF] += ev->time - since;
+	return former_waits_note(run, &ts->former, tid, ev->time);
+}
+
 static struct attar_stamp stamp_of(const struct attar_event *ev)
 {
 	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
@@ -305,9 +373,36 @@ static int change(struct task_state *ts, struct attar_run *run, struct attar_sta
 {
 	const struct attar_stamp at = stamp_of(ev);
 
+	int r;
+
 	if (ts->selects_cpus && !attar_run_is_cpu_selected(run, cpu))
 		to = ATTAR_NO_STATE;
-	return attar_state_change(ts->states, state, to, &at);
+	r = state_change(ts->states, state, to, &at);
+	if (state->ended != ATTAR_NO_STATE)
+		((struct task *)state->value)->times[time_of_state(state->ended)] +=
+			state->duration;
+	return r;
+}
+
+/*
+ * The task is switched in, but its wakeup was not seen: it waited for the CPU in the last part of
+ * the segment that ended. One that an idle CPU switches to has not waited.
+ */
+static int note_unsplit(
+	struct task_state *ts, struct attar_run *run, const struct attar_state *state, pid_t tid)
+{
+	const struct task *task = state->value;
+	struct unsplit_key key = {.state = state->ended};
+	struct attar_keyrow *row;
+
+	if (state->ended == ATTAR_NO_STATE || state->ended == R || state->ended == RD)
+		return 0;
+	make_group(ts, run, task, tid, key.group);
+	row = attar_keytable_at(ts->unsplit, &key, sizeof(key));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0] += state->duration;
+	return 0;
 }
 
 /* Finds or adds a task. Returns 1; 0: it is not selected; -ENOMEM. */
@@ -318,7 +413,7 @@ static int find_task(struct task_state *ts, struct attar_run *run, pid_t tid,
 
 	if (held_command_is(&ts->held, run, tid))
 		return 0;
-	state = attar_states_at_u64(ts->states, (uint64_t)tid);
+	state = states_at_u64(ts->states, (uint64_t)tid);
 	if (!state)
 		return -ENOMEM;
 	check_task(ts, run, state, tid, ev, comm_field);
@@ -341,8 +436,11 @@ static int switch_out(struct task_state *ts, struct attar_run *run, const struct
 
 	if (r <= 0)
 		return r;
+	r = note_first(ts, run, state->value, tid, ev, false);
+	if (r < 0)
+		return r;
 	if (state->state != R && state->state != ATTAR_NO_STATE) /* the switch to it is missing */
-		attar_state_drop(ts->states, state);
+		state_drop(ts->states, state);
 	r = change(ts, run, state,
 		prev_has_exited(prev_state) ? ATTAR_NO_STATE : sleep_of(prev_state), ev,
 		(int)ev->cpu);
@@ -375,9 +473,14 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 		attar_run_pass_over(run);
 	if (r <= 0)
 		return r;
+	r = note_first(ts, run, state->value, next, ev, true);
+	if (r < 0)
+		return r;
 	if (state->state == R) /* the switch from it is missing */
-		attar_state_drop(ts->states, state);
+		state_drop(ts->states, state);
 	r = change(ts, run, state, R, ev, (int)ev->cpu);
+	if (r == 0 && attar_arg_i64(ev, PREV_PID))
+		r = note_unsplit(ts, run, state, next);
 	return r < 0 ? r : end_segment(ts, run, state, next, ev);
 }
 
@@ -401,6 +504,9 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 		attar_run_pass_over(run);
 	if (r <= 0 || state->state == R || state->state == RD)
 		return r < 0 ? r : 0;
+	r = note_first(ts, run, state->value, tid, ev, true);
+	if (r < 0)
+		return r;
 	r = change(ts, run, state, RD, ev, wakeup_cpu(ev));
 	return r < 0 ? r : end_segment(ts, run, state, tid, ev);
 }
@@ -425,7 +531,7 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 
 	if (!held_command_ends(&ts->held, run, ev) || !thread)
 		return 0;
-	state = attar_states_at_u64(ts->states, (uint64_t)thread->tid);
+	state = states_at_u64(ts->states, (uint64_t)thread->tid);
 	if (!state)
 		return -ENOMEM;
 	set_task(ts, run, state, thread->tid, thread->comm, strnlen(thread->comm, COMM_BYTES - 1));
@@ -444,12 +550,12 @@ static int on_exited(struct attar_run *run, void *self, const struct attar_event
 
 	if (ev->record->type == PERF_RECORD_EXIT || !ev->thread || ts->emits)
 		return 0;
-	state = attar_states_at_u64(ts->states, (uint64_t)ev->thread->tid);
+	state = states_at_u64(ts->states, (uint64_t)ev->thread->tid);
 	if (!state)
 		return -ENOMEM;
 	if (!((const struct task *)state->value)->is_selected)
 		return 0;
-	r = attar_state_change(ts->states, state, ATTAR_NO_STATE, &at);
+	r = state_change(ts->states, state, ATTAR_NO_STATE, &at);
 	((struct task *)state->value)->is_selected = false;
 	return r < 0 ? r : end_segment(ts, run, state, ev->thread->tid, ev);
 }
@@ -465,8 +571,23 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 
 /* ---- reporting ---- */
 
-static void add_headings(const struct task_state *ts, struct attar_section *table)
+/* The time of a group's rows in a state that may include waiting for a CPU. */
+static uint64_t unsplit_of(const struct task_state *ts, const char *group, size_t size,
+	uint64_t state, enum attar_scope scope)
 {
+	struct unsplit_key key = {.state = state};
+	const struct attar_keyrow *row;
+
+	if (group)
+		memcpy(key.group, group, size < sizeof(key.group) ? size : sizeof(key.group));
+	row = attar_keytable_find(ts->unsplit, &key, sizeof(key));
+	return row ? attar_keyrow_sums(row, scope)->sums[0] : 0;
+}
+
+static void add_headings(const struct task_state *ts, struct attar_section *table, bool has_unsplit)
+{
+	if (ts->by != BY_THREAD)
+		task_by_columns(ts->by, table, "");
 	if (ts->per_thread)
 		attar_section_column(table, "tid", ATTAR_UNIT_ID);
 	if (ts->per_process)
@@ -476,6 +597,8 @@ static void add_headings(const struct task_state *ts, struct attar_section *tabl
 	attar_section_column(table, "state", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "meaning", ATTAR_UNIT_TEXT);
 	attar_section_hist_columns(table, ATTAR_UNIT_NS);
+	if (has_unsplit)
+		attar_section_column(table, "unsplit", ATTAR_UNIT_NS);
 }
 
 /* group NULL: the row of all groups that the table has no room for. */
@@ -488,11 +611,22 @@ static void add_id(struct attar_section *table, const char *group)
 		return;
 	}
 	memcpy(&id, group, sizeof(id));
-	attar_cell_u64(table, id);
+	attar_cell_i64(table, task_by_id((int64_t)id));
 }
 
-static void add_rows(const struct task_state *ts, struct attar_section *table,
-	const struct attar_keyrow *row, enum attar_scope scope)
+static void add_by(const struct task_state *ts, const struct attar_run *run,
+	struct attar_section *table, const char *group)
+{
+	struct task_key_of key = {0};
+
+	if (group)
+		memcpy(&key.id, group, sizeof(key.id));
+	task_by_cells(run, ts->by, table, group ? &key : NULL);
+}
+
+static void add_rows(const struct task_state *ts, const struct attar_run *run,
+	struct attar_section *table, const struct attar_keyrow *row, enum attar_scope scope,
+	bool has_unsplit)
 {
 	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
 	const char *group = row->key;
@@ -501,6 +635,8 @@ static void add_rows(const struct task_state *ts, struct attar_section *table,
 		if (!sums->hists[s].count || !is_state_shown(ts, s))
 			continue;
 		attar_section_row(table);
+		if (ts->by != BY_THREAD)
+			add_by(ts, run, table, group);
 		if (ts->per_thread || ts->per_process)
 			add_id(table, group);
 		if (ts->per_thread || ts->per_comm)
@@ -508,6 +644,8 @@ static void add_rows(const struct task_state *ts, struct attar_section *table,
 		attar_cell_text(table, names[s].name);
 		attar_cell_text(table, names[s].meaning);
 		attar_cell_hist(table, &sums->hists[s]);
+		if (has_unsplit)
+			attar_cell_u64(table, unsplit_of(ts, group, row->key_size, s, scope));
 	}
 }
 
@@ -515,7 +653,7 @@ static void add_remarks(const struct task_state *ts, struct attar_report *report
 {
 	struct attar_states_stats stats;
 
-	attar_states_remarks(ts->states, report, "segments of time");
+	attar_report_dropped(report, ts->states, "segments of time");
 	attar_states_get_stats(ts->states, &stats);
 	if (stats.evicted)
 		attar_report_remark(report,
@@ -523,6 +661,79 @@ static void add_remarks(const struct task_state *ts, struct attar_report *report
 			"memory: %llu",
 			(unsigned long long)stats.evicted);
 	attar_report_evicted(report, attar_states_table(ts->states), "tasks");
+}
+
+/* Whether the time in which tasks waited for a CPU after their wakeup is in other states. */
+static int end_unsplit(struct task_state *ts, struct attar_report *report, enum attar_scope scope,
+	bool *ret_has_unsplit)
+{
+	const struct attar_keyrow *row = NULL;
+	uint64_t sum = 0;
+	int r = attar_keytable_end_interval(ts->unsplit);
+
+	while (r == 0 && (row = attar_keytable_next(ts->unsplit, row)))
+		if (is_state_shown(ts, (uint32_t)((const struct unsplit_key *)row->key)->state))
+			sum += attar_keyrow_sums(row, scope)->sums[0];
+	if (sum)
+		attar_report_remark(report,
+			"tasks were switched in without an observed wakeup: %.1f ms of their "
+			"states "
+			"(column 'unsplit') includes waiting for a CPU",
+			(double)sum / 1e6);
+	*ret_has_unsplit = sum > 0;
+	return r;
+}
+
+/* What was seen of a task since the last report, or the start, with its present state. */
+static struct thread_seen seen_of(
+	struct attar_run *run, const struct attar_state *state, enum attar_scope scope)
+{
+	struct task *task = state->value;
+	struct thread_seen seen = {.tid = (pid_t) * (const uint64_t *)state->key};
+	const uint64_t until = attar_run_until(run);
+	const bool is_off =
+		state->state != ATTAR_NO_STATE && state->state != R && state->state != RD;
+
+	for (int i = 0; i < CHECK_TIMES; i++) {
+		uint64_t time = task->times[i];
+
+		/* the rows do not have it yet, but waits that have not ended are listed */
+		if (i == CHECK_OFF && is_off && until > state->since)
+			time += until - state->since;
+		seen.times[i] = time;
+		if (scope != ATTAR_SCOPE_INTERVAL)
+			continue;
+		seen.times[i] -= task->reported[i] < time ? task->reported[i] : time;
+		task->reported[i] = time;
+	}
+	return seen;
+}
+
+static int check_times(struct task_state *ts, struct attar_run *run, struct attar_report *report,
+	enum attar_scope scope)
+{
+	const struct attar_state *state = NULL;
+	struct attar_states_stats stats;
+	struct thread_seen *seen;
+	unsigned times = 0;
+	size_t n = 0;
+	int r;
+
+	if (ts->filter)
+		return 0;
+	for (uint32_t s = R; s <= S; s++)
+		times |= is_state_shown(ts, s) ? 1U << time_of_state(s) : 0;
+	if (!is_state_shown(ts, D))
+		times &= ~(1U << CHECK_OFF);
+	attar_states_get_stats(ts->states, &stats);
+	seen = calloc(stats.keys + 1, sizeof(*seen));
+	if (!seen)
+		return -ENOMEM;
+	while (n < stats.keys && (state = attar_states_next(ts->states, state)))
+		seen[n++] = seen_of(run, state, scope);
+	r = thread_check_report(run, &ts->check, report, scope, seen, n, times);
+	free(seen);
+	return r;
 }
 
 static bool is_open_sleep(const void *self, const struct attar_wait *wait)
@@ -555,19 +766,28 @@ static int task_state_report(
 	struct attar_section *table = attar_report_table(report, "task-state");
 	int r = attar_keytable_end_interval(times);
 	struct attar_keyrow **rows;
+	bool has_unsplit = false;
 	size_t n;
 
+	if (r == 0)
+		r = end_unsplit(ts, report, scope, &has_unsplit);
 	if (r == 0)
 		r = attar_keytable_rows(times, scope, STATES, &rows, &n);
 	if (r < 0)
 		return r;
-	add_headings(ts, table);
+	add_headings(ts, table, has_unsplit);
 	for (size_t i = 0; i < n; i++)
-		add_rows(ts, table, rows[i], scope);
+		add_rows(ts, run, table, rows[i], scope, has_unsplit);
 	free(rows);
 	add_remarks(ts, report);
-	r = open_waits_report(run, report, scope,
-		&(struct open_waits_opts){ts, is_open_sleep, sleeps_since, ts->than});
+	r = check_times(ts, run, report, scope);
+	if (r == 0)
+		r = open_waits_report(run, report, scope,
+			&(struct open_waits_opts){.self = ts,
+				.is_wanted = is_open_sleep,
+				.since = sleeps_since,
+				.former = &ts->former,
+				.than = ts->than});
 	return r == 0 ? attar_run_stacks(run, report, ts->stacks, scope, &by_time) : r;
 }
 
@@ -591,14 +811,28 @@ static int open_events(struct attar_run *run, struct task_state *ts)
 
 	if (r == 0)
 		r = attar_run_keep_own(run);
-	ts->emits = attar_run_emits(run);
+	ts->emits = run_emits(run);
 	ts->has_joiners = attar_run_target_kind(run) == ATTAR_TARGET_CGROUPS;
 	ts->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	if (r == 0 && ts->emits)
-		r = attar_run_emit_fields(run, format);
+		r = run_emit_fields(run, format);
 	if (r == 0)
 		r = attar_run_inputs(run, ts->takes_stacks ? inputs_with_stacks : inputs);
 	return r == 0 && ts->kernel_filter && ts->filter ? name_filter_set(run, 0, ts->filter) : r;
+}
+
+/* Threads and processes have options of their own. */
+static int open_by(struct attar_run *run, struct task_state *ts)
+{
+	enum task_by by = BY_THREAD;
+	int r = task_by_parse(run, ts->by_text, &by);
+
+	if (r < 0 || !ts->by_text)
+		return r;
+	ts->per_thread |= by == BY_THREAD;
+	ts->per_process |= by == BY_PROCESS;
+	ts->by = task_by_has_id(by) ? BY_THREAD : by;
+	return 0;
 }
 
 static int task_state_open(struct attar_run *run, void *self)
@@ -609,23 +843,32 @@ static int task_state_open(struct attar_run *run, void *self)
 		.value_size = sizeof(struct task),
 		.group_max = GROUP_BYTES,
 		.groups_max = GROUPS_MAX};
-	int r;
+	int r = open_by(run, ts);
 
-	if (ts->per_thread + ts->per_process + ts->per_comm > 1)
-		return attar_fail(
-			-EINVAL, "--perins, --per-process and --per-comm are mutually exclusive");
+	if (r < 0)
+		return r;
+	if (ts->per_thread + ts->per_process + ts->per_comm + (ts->by != BY_THREAD) > 1)
+		return attar_fail(-EINVAL,
+			"--perins, --per-process, --per-comm and --by are mutually exclusive");
 	if (ts->no_interruptible && ts->sleeping)
 		return attar_fail(
 			-EINVAL, "--interruptible and --no-interruptible are mutually exclusive");
-	ts->takes_stacks = ts->graph || attar_run_wants_tree(run);
+	ts->takes_stacks = ts->graph || attar_run_wants(run, ATTAR_WANT_TREE);
 	r = open_events(run, ts);
-	ts->takes_stacks &= !attar_run_emits(run); /* the other profiler has the stacks */
+	ts->takes_stacks &= !run_emits(run); /* the other profiler has the stacks */
 	ts->shows_segments =
-		ts->takes_stacks || ts->than || ts->emits || attar_run_wants_spans(run);
+		ts->takes_stacks || ts->than || ts->emits || attar_run_wants(run, ATTAR_WANT_SPANS);
 	if (ts->takes_stacks)
 		opts.value_size += DEPTH_MAX * sizeof(attar_location);
 	if (r == 0)
 		r = attar_states_new(&opts, &ts->states);
+	if (r == 0)
+		r = attar_keytable_new(
+			&(struct attar_keytable_opts){.size = sizeof(struct attar_keytable_opts),
+				.sums = 1,
+				.key_max = sizeof(struct unsplit_key),
+				.keys_max = GROUPS_MAX},
+			&ts->unsplit);
 	if (r == 0 && ts->takes_stacks)
 		r = attar_stacks_new(attar_run_symbols(run), &ts->stacks);
 	return r;
@@ -636,7 +879,18 @@ static void task_state_close(void *self)
 	struct task_state *ts = self;
 
 	attar_states_free(ts->states);
+	attar_keytable_free(ts->unsplit);
+	thread_check_done(&ts->check);
+	former_waits_done(&ts->former);
 	attar_stacks_free(ts->stacks);
+}
+
+static int task_state_turn(struct attar_run *run, void *self)
+{
+	struct task_state *ts = self;
+	int r = thread_check_turn(run, &ts->check);
+
+	return r == 0 && !ts->emits ? former_waits_turn(run, &ts->former) : r;
 }
 
 #define OPTIONS struct task_state
@@ -650,6 +904,7 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(OPTIONS, per_thread, 0, "perins", "show each thread, under each of its names"),
 	ATTAR_FLAG(OPTIONS, per_process, 0, "per-process", "show each process"),
 	ATTAR_FLAG(OPTIONS, per_comm, 0, "per-comm", "show each name"),
+	ATTAR_TEXT(OPTIONS, by_text, 0, "by", "WHAT", "show each " TASK_BY_HELP),
 	ATTAR_JOINED(OPTIONS, filter, 0, "filter", "NAMES",
 		"only threads with these names, separated by commas; * and ? match"),
 	ATTAR_FLAG(OPTIONS, kernel_filter, 0, "kernel-filter",
@@ -682,4 +937,5 @@ const struct attar_profiler profiler_task_state = {
 	.emits = task_state_emits,
 	.report = task_state_report,
 	.close = task_state_close,
+	.turn = task_state_turn,
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -157,7 +158,8 @@ static struct wait_details details_of(struct attar_run *run, struct thread_times
 		return details;
 	details.is_lock =
 		thread_is_futex_lock(run, thread->process, call->arguments[1], call->arguments[2]);
-	details.is_idle = call->number == SYS_futex &&
+	/* the latter if it has a time limit, and a debugger or attar has interrupted it */
+	details.is_idle = (call->number == SYS_futex || call->number == SYS_restart_syscall) &&
 			  futex_may_be_idle(call->arguments[1], call->arguments[2]) &&
 			  is_idle_go(times, thread, call->pc);
 	details.is_only_a_time = is_only_a_time(call->number, call->arguments);
@@ -272,10 +274,15 @@ static int each_of_process(
 {
 	char path[PATH_BYTES];
 	struct dirent *entry;
+	struct stat st;
 	DIR *dir;
 	int r = 0;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/task", name);
+	if (stat(path, &st) == 0 && st.st_nlink == 2 + 1) { /* its only thread is the main one */
+		++*n;
+		return fn(run, arg, (pid_t)atoi(name));
+	}
 	dir = opendir(path);
 	while (dir && r == 0 && *n < THREADS_MAX && (entry = readdir(dir))) {
 		pid_t tid = (pid_t)atoi(entry->d_name);

@@ -40,6 +40,14 @@ static bool read_sched(pid_t pid, struct thread_sched *sched)
 	return is_read;
 }
 
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 static int add_thread(struct attar_run *run, void *arg, pid_t tid)
 {
 	const struct attar_thread *thread = attar_run_thread(run, tid);
@@ -52,6 +60,7 @@ static int add_thread(struct attar_run *run, void *arg, pid_t tid)
 	/* of one that exited, which its parent has not waited for, the counts remain */
 	if (thread && (thread->exited || !thread->process))
 		return 0;
+	sched.time = now();
 	if (!read_sched(thread ? thread->process->pid : tid, &sched))
 		return 0;
 	if (!(scheds->n & (scheds->n - 1))) { /* it is full */
@@ -73,12 +82,9 @@ static int by_tid(const void *a, const void *b)
 
 int thread_scheds_read(struct attar_run *run, struct thread_scheds *ret_scheds)
 {
-	struct timespec now;
 	int r;
 
-	*ret_scheds = (struct thread_scheds){0};
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ret_scheds->time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	*ret_scheds = (struct thread_scheds){.time = now()};
 	r = thread_for_each(run, add_thread, ret_scheds);
 	if (r < 0)
 		thread_scheds_done(ret_scheds);
@@ -87,34 +93,58 @@ int thread_scheds_read(struct attar_run *run, struct thread_scheds *ret_scheds)
 	return r;
 }
 
+int thread_scheds_recorded(struct attar_run *run, bool at_end, struct thread_scheds *ret_scheds)
+{
+	const size_t n = run_get_scheds(run, at_end, NULL, 0);
+	struct run_sched *found = calloc(n + 1, sizeof(*found));
+
+	*ret_scheds = (struct thread_scheds){.at = calloc(n + 1, sizeof(*ret_scheds->at))};
+	if (!found || !ret_scheds->at) {
+		free(found);
+		thread_scheds_done(ret_scheds);
+		return -ENOMEM;
+	}
+	run_get_scheds(run, at_end, found, n);
+	for (size_t i = 0; i < n; i++) {
+		if (!attar_run_is_selected(run, attar_run_thread(run, found[i].tid)))
+			continue;
+		ret_scheds->at[ret_scheds->n++] = (struct thread_sched){
+			found[i].tid, found[i].time, found[i].ran, found[i].delay, found[i].turns};
+		ret_scheds->time = found[i].time;
+	}
+	free(found);
+	qsort(ret_scheds->at, ret_scheds->n, sizeof(*ret_scheds->at), by_tid);
+	return 0;
+}
+
 void thread_scheds_done(struct thread_scheds *scheds)
 {
 	free(scheds->at);
 	*scheds = (struct thread_scheds){0};
 }
 
-static const struct thread_sched *find(const struct thread_scheds *scheds, pid_t tid)
+const struct thread_sched *thread_scheds_find(const struct thread_scheds *scheds, pid_t tid)
 {
 	const struct thread_sched key = {.tid = tid};
 
 	return scheds->n ? bsearch(&key, scheds->at, scheds->n, sizeof(key), by_tid) : NULL;
 }
 
-bool thread_scheds_has(const struct thread_scheds *scheds, pid_t tid)
+bool thread_scheds_between(const struct thread_sched *first, const struct thread_sched *last,
+	struct thread_sched *ret_change)
 {
-	return find(scheds, tid) != NULL;
+	if (last->ran < first->ran || last->delay < first->delay || last->turns < first->turns)
+		return false;
+	*ret_change = (struct thread_sched){last->tid, last->time - first->time,
+		last->ran - first->ran, last->delay - first->delay, last->turns - first->turns};
+	return true;
 }
 
 bool thread_scheds_change(const struct thread_scheds *from, const struct thread_scheds *to,
 	pid_t tid, struct thread_sched *ret_change)
 {
-	const struct thread_sched *first = find(from, tid), *last = find(to, tid);
+	const struct thread_sched *first = thread_scheds_find(from, tid),
+				  *last = thread_scheds_find(to, tid);
 
-	/* otherwise another thread has the number of an earlier one */
-	if (!first || !last || last->ran < first->ran || last->delay < first->delay ||
-		last->turns < first->turns)
-		return false;
-	*ret_change = (struct thread_sched){tid, last->ran - first->ran, last->delay - first->delay,
-		last->turns - first->turns};
-	return true;
+	return first && last && thread_scheds_between(first, last, ret_change);
 }

@@ -3,10 +3,11 @@
 #ifndef PROFILERS_SCHED_THREAD_SCHED_H
 #define PROFILERS_SCHED_THREAD_SCHED_H
 
-#include "attar/run.h"
+#include "attar/builtin.h"
 
 struct thread_sched {
 	pid_t tid;
+	uint64_t time;       /* ns: when it was read */
 	uint64_t ran, delay; /* ns: on a CPU, in the run queue */
 	uint64_t turns;      /* on a CPU */
 };
@@ -26,10 +27,18 @@ struct thread_scheds {
 
 /* Threads beyond a limit are left out. Empty if the kernel does not count. 0 or -ENOMEM. */
 int thread_scheds_read(struct attar_run *run, struct thread_scheds *ret_scheds);
+
+/* Likewise, from a recording of `attar record`: when it began, or when it ended. */
+int thread_scheds_recorded(struct attar_run *run, bool at_end, struct thread_scheds *ret_scheds);
+
 void thread_scheds_done(struct thread_scheds *scheds);
 
-/* Whether a reading has the thread. */
-bool thread_scheds_has(const struct thread_scheds *scheds, pid_t tid);
+/* NULL: the reading does not have the thread. */
+const struct thread_sched *thread_scheds_find(const struct thread_scheds *scheds, pid_t tid);
+
+/* From one reading of a thread to the next. False: another thread has its number. */
+bool thread_scheds_between(const struct thread_sched *first, const struct thread_sched *last,
+	struct thread_sched *ret_change);
 
 /* Between two readings. False: the thread is not in both. */
 bool thread_scheds_change(const struct thread_scheds *from, const struct thread_scheds *to,

@@ -3,9 +3,11 @@
  * Which thread is on which CPU, and which waits for one: from context switches, wakeups and
  * samples, also of recordings that lack some.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/private/states.h"
 #include "lib/prev_state.h"
 #include "lib/registers.h"
 #include "sched/thread_times_internal.h"
@@ -21,6 +23,8 @@ static int end_thread(
 	struct thread_block *block;
 	int r = thread_times_change(run, times, tid, ATTAR_NO_STATE, at, false, &block);
 
+	if (r >= 0)
+		r = former_waits_note(run, &times->former, tid, at->time);
 	attar_states_exit(times->states, &key, sizeof(key), at);
 	return r < 0 ? r : 0;
 }
@@ -93,6 +97,8 @@ static int set_running(struct attar_run *run, struct thread_times *times,
 
 	at.time = since;
 	r = thread_times_change(run, times, tid, THREAD_RUNNING, &at, false, &block);
+	if (r > 0 && former_waits_note(run, &times->former, tid, since) < 0)
+		return -ENOMEM;
 	if (r <= 0)
 		return r;
 	block->depth = 0;
@@ -133,8 +139,8 @@ static int set_running_since_loss(
 }
 
 /*
- * now is on a CPU. The kernel does not deliver events of some threads, as those of a hypervisor's
- * agent: another one that seems to run there has been switched out unseen.
+ * now is on a CPU. The kernel does not deliver events of some threads, such as the threads of a
+ * hypervisor's agent: another one that seems to run there has been switched out unseen.
  */
 static void drop_unseen(struct thread_times *times, pid_t before, pid_t now)
 {
@@ -144,7 +150,7 @@ static void drop_unseen(struct thread_times *times, pid_t before, pid_t now)
 		return;
 	state = thread_times_state(times, before);
 	if (state && state->state == THREAD_RUNNING)
-		attar_state_drop(times->states, state);
+		state_drop(times->states, state);
 }
 
 /* prev is on the CPU of the event. */
@@ -235,6 +241,8 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 		return 0; /* until it runs */
 	if (!state || (state->state != THREAD_RUNNING && state->state != THREAD_READY)) {
 		r = thread_times_change(run, times, (pid_t)tid, THREAD_READY, &at, false, &block);
+		if (r >= 0)
+			r = former_waits_note(run, &times->former, (pid_t)tid, ev->time);
 		if (r < 0)
 			return r;
 	}

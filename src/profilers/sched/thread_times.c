@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/private/states.h"
 #include "lib/kernel_names.h"
 #include "sched/thread_times_internal.h"
 
@@ -80,6 +81,7 @@ static void set_group(struct thread_times *times, struct attar_state *state,
 	memset(group, 0, sizeof(*group));
 	group->tid = thread->tid;
 	group->pid = thread->process ? thread->process->pid : 0;
+	group->started = thread->process ? thread->process->started : 0;
 	group->is_kernel_thread = is_kernel_thread;
 	strncpy(group->comm, thread->comm, THREAD_COMM_BYTES - 1);
 	attar_state_set_group(times->states, state, group, sizeof(*group));
@@ -93,7 +95,7 @@ static struct attar_state *set_state(struct thread_times *times, const struct at
 
 	if (state) {
 		set_group(times, state, thread, is_kernel_thread);
-		return attar_state_change(times->states, state, to, at) < 0 ? NULL : state;
+		return state_change(times->states, state, to, at) < 0 ? NULL : state;
 	}
 	state = attar_states_set_u64(times->states, (uint64_t)thread->tid, to, at);
 	if (state)
@@ -211,7 +213,7 @@ int thread_times_keep(struct thread_times *times, pid_t tid, uint32_t to, uint64
 	if (!state)
 		return 0;
 	((struct thread_block *)state->value)->divided = time;
-	return attar_state_change(times->states, state, to, &at);
+	return state_change(times->states, state, to, &at);
 }
 
 int thread_times_began(struct attar_run *run, struct thread_times *times, pid_t tid, uint64_t time)
@@ -253,8 +255,8 @@ int thread_times_begin_again(
 
 	if (r < 0 || now == ATTAR_NO_STATE)
 		return r;
-	r = attar_state_change(times->states, state, ATTAR_NO_STATE, &at);
-	return r == 0 ? attar_state_change(times->states, state, now, &at) : r;
+	r = state_change(times->states, state, ATTAR_NO_STATE, &at);
+	return r == 0 ? state_change(times->states, state, now, &at) : r;
 }
 
 int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until)
@@ -368,4 +370,5 @@ void thread_times_close(struct thread_times *times)
 	attar_states_free(times->states);
 	frames_free(times->frames);
 	free(times->current);
+	former_waits_done(&times->former);
 }

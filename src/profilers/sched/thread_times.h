@@ -8,6 +8,7 @@
 
 #include "attar/run.h"
 #include "lib/kernel_frames.h"
+#include "sched/open_waits.h"
 
 enum { THREAD_COMM_BYTES = 16, THREAD_DEPTH_MAX = 64 };
 
@@ -33,13 +34,14 @@ struct thread_group {
 	int32_t tid, pid; /* pid 0: unknown */
 	char comm[THREAD_COMM_BYTES];
 	int64_t is_kernel_thread;
+	uint64_t started; /* attar_process.started: a pid can be reused */
 };
 
 /* The block of a thread in thread_times.states. */
 struct thread_block {
 	struct thread_group group;
 	uint64_t comm_hash;     /* attar_thread.comm_hash of group.comm */
-	uint64_t former_hash;   /* that of the name which it is about to lose; 0: none */
+	uint64_t former_hash;   /* the hash of the name which it is about to lose; 0: none */
 	uint64_t since;         /* ns: start of the state */
 	uint64_t divided;       /* ns: the time up to here was given to segment() */
 	attar_location syscall; /* in which it was switched out, see frames_syscall(); 0: none */
@@ -75,9 +77,10 @@ struct thread_times {
 	uint64_t switches, migrations; /* of selected threads */
 	uint64_t events;               /* switches and wakeups, of all threads */
 	struct left_out perf;          /* waits in which a thread has no state */
+	struct former_waits former;
 	int32_t *current;              /* by CPU: the thread on it; -1: unknown */
 	size_t n_current;
-	uint32_t source; /* number of that of context switches */
+	uint32_t source; /* the source of context switches */
 	bool is_scanned;
 	bool has_renames;   /* an exec is seen */
 	pid_t executed;     /* the command, after its exec; 0: not yet */
@@ -147,8 +150,8 @@ int thread_times_lost(struct attar_run *run, void *self, const struct attar_even
 int thread_times_exited(struct attar_run *run, void *self, const struct attar_event *ev);
 
 /*
- * Ends all segments at `until`, and begins new ones in the same states; but not those of threads
- * without events of their own, in a recording that is not known to have all switches yet.
+ * Ends all segments at `until`, and begins new ones in the same states; but not the segments of
+ * threads without events of their own, in a recording that is not known to have all switches yet.
  */
 int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until);
 
@@ -185,7 +188,7 @@ typedef int thread_fn(struct attar_run *run, void *arg, pid_t tid);
 /* Calls fn for at most 4,096 threads in /proc. */
 int thread_for_each(struct attar_run *run, thread_fn *fn, void *arg);
 
-/* Whether samples of a source have call chains: those of a recording may have none. */
+/* Whether samples of a source have call chains: samples of a recording may have none. */
 bool thread_times_has_stacks(const struct attar_run *run, uint32_t source);
 
 /*

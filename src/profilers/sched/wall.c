@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "attar/builtin.h"
+#include "lib/task_sums.h"
 #include "sched/open_waits.h"
+#include "sched/thread_check.h"
 #include "sched/thread_times.h"
 #include "sched/wakers.h"
 
@@ -19,9 +21,12 @@ struct wall {
 	struct thread_times times; /* first: see thread_times_open() */
 	int with_waker;            /* -1: default, if there is a time line */
 	bool only_comm;            /* option */
+	const char *by_text;
+	struct task_sums tasks; /* of --by: the time, and the time in each state */
 	struct attar_stacks *stacks;
 	attar_location labels[THREAD_STATES];
 	struct wakers wakers;
+	struct thread_check check;
 };
 
 /* The values of thread_times.states, if there are wakers. */
@@ -83,7 +88,7 @@ static int add_span(struct attar_run *run, const struct wall *w,
 		.weight = segment->to - segment->from,
 		.waker = take_waker(w, segment, &waker)};
 
-	return attar_run_wants_spans(run) ? attar_run_add_span(run, &span) : 0;
+	return attar_run_wants(run, ATTAR_WANT_SPANS) ? attar_run_add_span(run, &span) : 0;
 }
 
 /* The wakeup follows, and ends the block. */
@@ -109,9 +114,12 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 	const struct thread_block *block = segment->block;
 	attar_location stack[THREAD_DEPTH_MAX + 1];
 	struct wall *w = self;
-	uint64_t number;
+	uint64_t number, sums[THREAD_STATES + 1] = {segment->to - segment->from};
 	int r;
 
+	sums[1 + segment->state] = sums[0];
+	if (w->tasks.table && task_sums_add(run, &w->tasks, segment->thread, sums) < 0)
+		return -ENOMEM;
 	memcpy(stack, block->stack, block->depth * sizeof(*stack));
 	stack[block->depth] = w->labels[segment->state];
 	r = attar_stacks_add_span(w->stacks, segment->thread, stack, block->depth + 1U,
@@ -128,7 +136,12 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 
 static int wall_turn(struct attar_run *run, void *self)
 {
-	return thread_times_scan(run, self);
+	struct wall *w = self;
+	int r = thread_times_scan(run, &w->times);
+
+	if (r == 0)
+		r = former_waits_turn(run, &w->times.former);
+	return r == 0 ? thread_check_turn(run, &w->check) : r;
 }
 
 static const char *name_of(const struct attar_keyrow *row)
@@ -239,7 +252,49 @@ static void remark_names(struct attar_report *report, const struct name *names, 
 			(unsigned long long)most->threads, most->comm);
 }
 
-static int add_rows(struct wall *w, struct attar_report *report, enum attar_scope scope)
+/* A thread has rows under each of its names; the present one has what has not ended. */
+static uint64_t queued_for(
+	const struct wall *w, const struct attar_run *run, const struct thread_group *group)
+{
+	const uint64_t key = (uint64_t)group->tid, until = attar_run_until(run);
+	const struct attar_state *state = attar_states_get(w->times.states, &key, sizeof(key));
+	const struct thread_block *block = state ? state->value : NULL;
+
+	return block && state->state == THREAD_READY && block->since < until &&
+			       !memcmp(&block->group, group, sizeof(*group))
+		       ? until - block->since
+		       : 0;
+}
+
+static int check_times(struct wall *w, struct attar_run *run, struct attar_report *report,
+	enum attar_scope scope, struct attar_keyrow *const *rows, size_t n)
+{
+	struct thread_seen *seen = calloc(n + 1, sizeof(*seen));
+	size_t found = 0;
+	int r;
+
+	if (!seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *sums = attar_keyrow_sums(rows[i], scope)->sums;
+		uint64_t *times = seen[found].times;
+
+		if (!rows[i]->key)
+			continue;
+		seen[found].queued = queued_for(w, run, rows[i]->key);
+		seen[found++].tid = ((const struct thread_group *)rows[i]->key)->tid;
+		times[CHECK_RUNNING] = sums[THREAD_RUNNING];
+		times[CHECK_READY] = sums[THREAD_READY];
+		times[CHECK_OFF] = sums[THREAD_STATES] - sums[THREAD_RUNNING] - sums[THREAD_READY];
+	}
+	r = thread_check_report(
+		run, &w->check, report, scope, seen, found, (1U << CHECK_TIMES) - 1);
+	free(seen);
+	return r;
+}
+
+static int add_rows(
+	struct wall *w, struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_section *table =
 		attar_report_table(report, w->only_comm ? "names" : "threads");
@@ -247,12 +302,13 @@ static int add_rows(struct wall *w, struct attar_report *report, enum attar_scop
 	int r = attar_keytable_end_interval(times);
 	struct attar_keyrow **rows;
 	struct name *names;
-	size_t n;
+	size_t n, n_rows;
 
 	if (r == 0)
-		r = attar_keytable_rows(times, scope, THREAD_STATES, &rows, &n);
+		r = attar_keytable_rows(times, scope, THREAD_STATES, &rows, &n_rows);
 	if (r < 0)
 		return r;
+	n = n_rows;
 	if (!w->only_comm)
 		add_threads(table, rows, n, scope);
 	names = calloc(n + 1, sizeof(*names));
@@ -261,10 +317,20 @@ static int add_rows(struct wall *w, struct attar_report *report, enum attar_scop
 		add_names(table, names, n);
 	else
 		remark_names(report, names, n);
+	r = names ? check_times(w, run, report, scope, rows, n_rows) : -ENOMEM;
 	free(rows);
-	r = names ? 0 : -ENOMEM;
 	free(names);
 	return r;
+}
+
+static int add_tasks(const struct wall *w, const struct attar_run *run, struct attar_report *report,
+	enum attar_scope scope)
+{
+	struct task_sum_column columns[THREAD_STATES + 1] = {{"time", ATTAR_UNIT_NS}};
+
+	for (int s = 0; s < THREAD_STATES; s++)
+		columns[1 + s] = (struct task_sum_column){thread_state_names[s], ATTAR_UNIT_NS};
+	return task_sums_report(run, &w->tasks, report, scope, columns);
 }
 
 static bool is_open_wait(const void *self, const struct attar_wait *wait)
@@ -293,15 +359,20 @@ static int wall_report(
 	if (r == 0)
 		r = thread_times_divide(run, &w->times, attar_run_until(run));
 	if (r == 0)
-		r = add_rows(w, report, scope);
-	attar_states_remarks(w->times.states, report, "segments of time");
+		r = add_rows(w, run, report, scope);
+	attar_report_dropped(report, w->times.states, "segments of time");
 	thread_times_remark(run, &w->times, report, scope);
 	if (r == 0)
 		r = open_waits_report(run, report, scope,
-			&(struct open_waits_opts){w, is_open_wait, waits_since, 0});
+			&(struct open_waits_opts){.self = w,
+				.is_wanted = is_open_wait,
+				.since = waits_since,
+				.former = &w->times.former});
 	if (!run_has_sampler(run))
 		attar_report_remark(report,
 			"the recording has no samples of CPU time: [running] has no stacks");
+	if (r == 0)
+		r = add_tasks(w, run, report, scope);
 	return r == 0 ? attar_run_stacks(run, report, w->stacks, scope, &opts) : r;
 }
 
@@ -314,7 +385,7 @@ static int wall_open(struct attar_run *run, void *self)
 	struct wall *w = self;
 	int r;
 
-	w->with_waker = w->with_waker && attar_run_wants_spans(run);
+	w->with_waker = w->with_waker && attar_run_wants(run, ATTAR_WANT_SPANS);
 	w->times.segment = on_segment;
 	w->times.block_size = w->with_waker ? sizeof(struct wall_block) : 0;
 	for (int s = 0; s < THREAD_STATES; s++)
@@ -326,7 +397,9 @@ static int wall_open(struct attar_run *run, void *self)
 	attar_run_all_cpus(run, false);
 	if (r == 0 && run_has_sampler(run))
 		r = attar_run_sampler(run, true, on_sample);
-	return r == 0 ? attar_stacks_new(attar_run_symbols(run), &w->stacks) : r;
+	if (r == 0)
+		r = attar_stacks_new(attar_run_symbols(run), &w->stacks);
+	return r < 0 ? r : task_sums_open(run, w->by_text, w->stacks, THREAD_STATES + 1, &w->tasks);
 }
 
 static void wall_close(void *self)
@@ -334,7 +407,9 @@ static void wall_close(void *self)
 	struct wall *w = self;
 
 	thread_times_close(&w->times);
+	thread_check_done(&w->check);
 	attar_stacks_free(w->stacks);
+	task_sums_close(&w->tasks);
 }
 
 static void wall_defaults(void *self)
@@ -345,11 +420,13 @@ static void wall_defaults(void *self)
 static const struct attar_option options[] = {
 	ATTAR_SWITCH(struct wall, with_waker, "waker",
 		"show wakers and their stacks on time lines (default)"),
+	ATTAR_TEXT(struct wall, by_text, 0, "by", "WHAT",
+		"also show the time of each " TASK_BY_HELP ", above its stacks"),
 	ATTAR_FLAG(struct wall, only_comm, 0, "only-comm", "add up threads with the same name"),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"wall -p 1234 --duration 10s -o wall.html",
+	{"wall -p 1234 -d 10s -o wall.html",
 		"the activity of a process, as a flame graph and a time line"},
 	{"wall -- make", "all threads of a command"},
 	{"wall --only-comm -- make", "the same, added up by name"}, {0}};

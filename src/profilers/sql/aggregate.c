@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counts, sums and extremes by group, computed while events arrive: none of the events is kept. The
- * results are those of SQLite's functions.
+ * results are equal to the results of SQLite's functions.
  */
 #include <errno.h>
 #include <inttypes.h>

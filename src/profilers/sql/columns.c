@@ -14,7 +14,8 @@ static const struct {
 	const char *name, *type;
 } common[] = {{"time", "TIME"}, {"cpu", "INTEGER"}, {"pid", "INTEGER"}, {"tid", "INTEGER"},
 	{"comm", "TEXT"}, {"period", "INTEGER"}, {"ip", "ADDRESS"}, {"addr", "ADDRESS"},
-	{"stack", "TEXT"}, {"text", "TEXT"}};
+	{"stack", "TEXT"}, {"text", "TEXT"}, {"_cgroup", "TEXT"}, {"_unit", "TEXT"},
+	{"_container", "TEXT"}, {"_pod", "TEXT"}};
 
 int sql_columns_find(const struct sql_columns *columns, const char *name, size_t n)
 {

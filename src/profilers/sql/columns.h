@@ -4,7 +4,8 @@
  *
  * - those common to all events: "pid", or "_pid" if the event has a field "pid"
  * - the event's fields
- * - hidden ones, which '*' does not include: "stack", "text", the fields that all tracepoints have,
+ * - hidden ones, which '*' does not include: "stack", "text", "_cgroup", "_unit", "_container",
+ *   "_pod", the fields that all tracepoints have,
  *   and "_pid" beside "pid", so that "_time", "_cpu", "_pid", "_tid", "_comm" and "_period" always
  *   exist
  */
@@ -27,6 +28,10 @@ enum sql_source {
 	SQL_ADDR,
 	SQL_STACK,
 	SQL_LINE,
+	SQL_CGROUP,
+	SQL_UNIT,
+	SQL_CONTAINER,
+	SQL_POD,
 	SQL_FIELD,
 };
 

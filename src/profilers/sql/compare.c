@@ -36,8 +36,8 @@ static int compare_step(struct sql_db *db, sqlite3_stmt *statement, const char *
 /* ---- columns ---- */
 
 /*
- * If '*' has more columns in ordinary tables, those of other are found by the names of one's, from
- * the last one on: the columns that it has in addition are behind the others of its table.
+ * If '*' has more columns in ordinary tables, the columns of other are found by the names of one's,
+ * from the last one on: the columns that it has in addition are behind the others of its table.
  */
 static int find_columns(struct pair *p, sqlite3_stmt *named, sqlite3_stmt *other)
 {
@@ -73,7 +73,7 @@ static bool equal_cells(sqlite3_stmt *a, int i, sqlite3_stmt *b, int j)
 	bytes = sqlite3_column_bytes(a, i);
 	if (bytes != sqlite3_column_bytes(b, j))
 		return false;
-	/* those of NULL and of an empty text are at a null pointer */
+	/* the bytes of NULL and of an empty text are at a null pointer */
 	return !bytes ||
 	       !memcmp(sqlite3_column_blob(a, i), sqlite3_column_blob(b, j), (size_t)bytes);
 }

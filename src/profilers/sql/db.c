@@ -38,7 +38,7 @@ static bool is_stored(const struct sql_db *db, const struct sql_column *column)
 }
 
 /* %w doubles quotes in names. A column with the same values as another takes no space. */
-static void copy_table(const struct sql_db *db, const struct sql_table *table, sqlite3_str *text)
+static void add_ordinary(const struct sql_db *db, const struct sql_table *table, sqlite3_str *text)
 {
 	const struct sql_columns *columns = &table->columns;
 
@@ -53,7 +53,17 @@ static void copy_table(const struct sql_db *db, const struct sql_table *table, s
 		if (column->same)
 			sqlite3_str_appendf(text, " GENERATED ALWAYS AS (\"%w\")", column->same);
 	}
-	sqlite3_str_appendf(text, "); INSERT INTO main.\"%w\" SELECT *", table->name);
+	sqlite3_str_appendall(text, ")");
+}
+
+static void copy_table(const struct sql_db *db, struct sql_table *table, sqlite3_str *text)
+{
+	const struct sql_columns *columns = &table->columns;
+
+	if (!table->is_in_file)
+		add_ordinary(db, table, text);
+	table->is_in_file = db->opts.is_appended;
+	sqlite3_str_appendf(text, "; INSERT INTO main.\"%w\" SELECT *", table->name);
 	for (size_t i = 0; i < columns->n; i++)
 		if (columns->at[i].is_hidden && !columns->at[i].same &&
 			is_stored(db, &columns->at[i]))
@@ -149,6 +159,7 @@ struct sql_db *sql_db_free(struct sql_db *db)
 	if (db) {
 		sqlite3_close(db->sqlite);
 		sql_scans_free(db);
+		sql_lookups_free(db);
 		sql_stacks_free(db);
 	}
 	free(db);
@@ -270,7 +281,7 @@ static void add_cell(
 
 	if (type == SQLITE_NULL)
 		attar_cell_none(table);
-	else if (unit == ATTAR_UNIT_TEXT || type == SQLITE_TEXT || type == SQLITE_BLOB)
+	else if (type == SQLITE_TEXT || type == SQLITE_BLOB)
 		attar_cell_text(table, (const char *)sqlite3_column_text(statement, i));
 	else if (type == SQLITE_FLOAT)
 		attar_cell_double(table, sqlite3_column_double(statement, i));

@@ -16,6 +16,7 @@ struct sql_db {
 	const char *refused; /* what the authorizer refused; NULL: nothing */
 	bool is_parsed;      /* while a statement is prepared: it has no syntax error */
 	struct sql_scan *scans;
+	struct sql_lookup *lookups;
 	struct sql_aggregate *candidate; /* whose query is being checked; borrowed */
 	char **stacks;                   /* the text of each stack, by number; NULL: not made yet */
 	size_t n_stacks;
@@ -87,7 +88,7 @@ int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_stateme
 int sql_db_prepare_other(struct sql_db *db, unsigned number, const char *query, size_t len,
 	sqlite3_stmt **ret_statement);
 
-/* Sets an error message with that of SQLite on a query. Returns -EINVAL, -EINTR or -ETIMEDOUT. */
+/* Sets an error message with what SQLite says of a query. Returns -EINVAL, -EINTR or -ETIMEDOUT. */
 int sql_db_refuse(struct sql_db *db, const char *query);
 
 /* Interrupts statements that are executed after this time, ns. */
@@ -160,6 +161,7 @@ struct sql_scan {
 	char *plan, *condition; /* sqlite3_free(); condition NULL: all rows are needed */
 	uint64_t columns;       /* that are read: bit 63 is for all from the 64th on */
 	struct sql_grouping grouping;
+	struct sql_grouping lookup; /* columns whose values SQLite passes; n 0: it reads all rows */
 };
 
 /* The scan with this plan; NULL: there is none. */
@@ -196,13 +198,29 @@ int sql_cursor_free_table(sqlite3_vtab *table);
 int sql_cursor_update(
 	sqlite3_vtab *table, int n, sqlite3_value **values, sqlite3_int64 *ret_number);
 
+/* A module whose own functions are on_connect(), on_open() and so on. */
+#define SQL_CURSOR_MODULE                                                                          \
+	{                                                                                          \
+		.xCreate = on_connect, .xConnect = on_connect, .xBestIndex = on_best_index,        \
+		.xDisconnect = sql_cursor_free_table, .xDestroy = sql_cursor_free_table,           \
+		.xOpen = on_open, .xClose = sql_cursor_free, .xFilter = on_filter,                 \
+		.xNext = on_next, .xEof = on_eof, .xColumn = on_column, .xRowid = on_rowid,        \
+		.xUpdate = sql_cursor_update                                                       \
+	}
+
 /* ---- sql_table.c ---- */
 
 /* Adds the module "attar", whose argument is the number of the table. */
 int sql_table_register(struct sql_db *db);
+void sql_stacks_free(struct sql_db *db);
 
-/* Whether rows of the queries must have this one; see sql_table.only. */
-bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *row);
+/* ---- sql_value.c ---- */
+
+/* A field that a damaged record lacks is NULL, as it is for filters. */
+static inline bool sql_field_is_within(const struct attar_field *field, size_t size)
+{
+	return (size_t)field->offset + field->size <= size;
+}
 
 /* A value: NULL, a string, borrowed from the row, or a number. */
 struct sql_value {
@@ -214,9 +232,8 @@ struct sql_value {
 
 /* Whether sql_column_value() has this column: numbers and strings that a row stores. */
 bool sql_column_has_value(const struct sql_column *column);
+bool sql_column_is_text(const struct sql_column *column);
 struct sql_value sql_column_value(const struct sql_column *column, const struct sql_view *view);
-
-/* ---- sql_value.c ---- */
 
 /* Adds a value to a hash. */
 uint64_t sql_value_hash(uint64_t hash, const struct sql_value *value);
@@ -224,8 +241,17 @@ uint64_t sql_value_hash(uint64_t hash, const struct sql_value *value);
 /* As SQLite: NULL is the smallest, strings are compared by bytes. Less than 0, 0, or more. */
 int sql_value_compare(const struct sql_value *a, const struct sql_value *b);
 
-/* ---- sql_table.c ---- */
+/* Whether rows of the queries must have this one; see sql_table.only. */
+bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *row);
 
-void sql_stacks_free(struct sql_db *db);
+/* ---- sql_lookup.c ---- */
+
+/*
+ * The rows with these values of scan->lookup, in the order of their times, borrowed from the
+ * database. NULL: out of memory.
+ */
+const struct sql_row *const *sql_lookup(struct sql_db *db, const struct sql_scan *scan,
+	const struct sql_value *values, size_t *ret_n);
+void sql_lookups_free(struct sql_db *db);
 
 #endif

@@ -199,19 +199,7 @@ int sql_groups_create(struct sql_db *db, struct sql_aggregate *a)
 
 int sql_groups_register(struct sql_db *db)
 {
-	static const sqlite3_module module = {.xCreate = on_connect,
-		.xConnect = on_connect,
-		.xBestIndex = on_best_index,
-		.xDisconnect = sql_cursor_free_table,
-		.xDestroy = sql_cursor_free_table,
-		.xOpen = on_open,
-		.xClose = sql_cursor_free,
-		.xFilter = on_filter,
-		.xNext = on_next,
-		.xEof = on_eof,
-		.xColumn = on_column,
-		.xRowid = on_rowid,
-		.xUpdate = sql_cursor_update};
+	static const sqlite3_module module = SQL_CURSOR_MODULE;
 	int r = sqlite3_create_module(db->sqlite, "attar_groups", &module, db);
 
 	for (size_t i = 0; i < db->opts.n_tables; i++)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of a database that is the input, see run_open_database(). */
-#include <errno.h>
 #include <stdio.h>
 
 #include "sql/db.h"

@@ -115,7 +115,7 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 		result_text(context, spec->filter);
 		break;
 	case HAS_STACK:
-		sqlite3_result_int(context, spec->stack || db->opts.stacks);
+		sqlite3_result_int(context, t->has_stack);
 		break;
 	case MAX_STACK:
 		if (t->max_stack)
@@ -207,19 +207,7 @@ static int on_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_number)
 
 int sql_metadata_register(struct sql_db *db)
 {
-	static const sqlite3_module module = {.xCreate = on_connect,
-		.xConnect = on_connect,
-		.xBestIndex = on_best_index,
-		.xDisconnect = sql_cursor_free_table,
-		.xDestroy = sql_cursor_free_table,
-		.xOpen = on_open,
-		.xClose = sql_cursor_free,
-		.xFilter = on_filter,
-		.xNext = on_next,
-		.xEof = on_eof,
-		.xColumn = on_column,
-		.xRowid = on_rowid,
-		.xUpdate = sql_cursor_update};
+	static const sqlite3_module module = SQL_CURSOR_MODULE;
 
 	return sqlite3_create_module(db->sqlite, "attar_metadata", &module, db);
 }

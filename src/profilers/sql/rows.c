@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "attar/builtin.h"
 #include "sql/sql.h"
 
 enum {
@@ -166,6 +167,8 @@ int sql_rows_add(struct sql_store *store, struct sql_rows *rows, const struct at
 		return attar_fail(-ENOMEM, "out of memory");
 	if (store->stacks && ev->record->sample.callchain)
 		value.stack = stack_of(store, ev);
+	if (store->run)
+		value.group = run_group_of(store->run, ev->thread);
 	*row = value;
 	to = sql_row_view(row);
 	memcpy((char *)(uintptr_t)to.comm, from.comm, value.comm_size);

@@ -62,8 +62,8 @@ static char *condition_of(const struct sql_table *table, sqlite3_index_info *inf
  * takes the plan only where it can use the condition: not, for example, one that ON of a LEFT JOIN
  * has for the table on its left.
  */
-static char *conditions_of(
-	const struct sql_db *db, const struct sql_table *table, sqlite3_index_info *info)
+static char *conditions_of(const struct sql_db *db, const struct sql_table *table,
+	sqlite3_index_info *info, int *ret_n)
 {
 	sqlite3_str *text = sqlite3_str_new(db->sqlite);
 	int n = 0;
@@ -77,14 +77,47 @@ static char *conditions_of(
 		sqlite3_free(condition);
 		info->aConstraintUsage[i].argvIndex = ++n;
 	}
+	*ret_n = n;
 	return sqlite3_str_finish(text);
+}
+
+/* ---- lookups ---- */
+
+/* Whether a constraint compares a column with a value of another table, or of an outer query. */
+static bool can_look_up(const struct sql_table *table, sqlite3_index_info *info, int i)
+{
+	const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+	const struct sql_column *column;
+	sqlite3_value *value;
+
+	if (!c->usable || c->op != SQLITE_INDEX_CONSTRAINT_EQ || c->iColumn < 0 ||
+		info->aConstraintUsage[i].argvIndex || sqlite3_vtab_in(info, i, -1) ||
+		sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK)
+		return false;
+	column = &table->columns.at[c->iColumn];
+	return sql_column_has_value(column) &&
+	       (!sql_column_is_text(column) || !strcmp(sqlite3_vtab_collation(info, i), "BINARY"));
+}
+
+/* n: of the arguments before. SQLite compares the values of the rows once more. */
+static struct sql_grouping lookup_of(const struct sql_table *table, sqlite3_index_info *info, int n)
+{
+	struct sql_grouping by = {0};
+
+	for (int i = 0; i < info->nConstraint && by.n < SQL_GROUP_MAX && !table->uses_rowid; i++) {
+		if (!can_look_up(table, info, i))
+			continue;
+		info->aConstraintUsage[i].argvIndex = n + by.n + 1;
+		by.columns[by.n++] = info->aConstraint[i].iColumn;
+	}
+	return by;
 }
 
 /* ---- plans ---- */
 
 /*
- * The columns of GROUP BY, by which sql_group.c can order the rows. The number of a row is that of
- * its time, so the rows then stay in that order.
+ * The columns of GROUP BY, by which sql_group.c can order the rows. The number of a row is the
+ * number of its time, so the rows then stay in that order.
  */
 static struct sql_grouping grouping_of(
 	const struct sql_table *table, const sqlite3_index_info *info)
@@ -109,6 +142,16 @@ static bool reads(const struct sql_scan *scan, size_t column)
 	return scan->columns & (uint64_t)1 << (column < 63 ? column : 63);
 }
 
+/* "in groups of comm, pid DESC; " */
+static void describe_columns(sqlite3_str *text, const struct sql_table *table, const char *words,
+	const struct sql_grouping *by)
+{
+	for (int i = 0; i < by->n; i++)
+		sqlite3_str_appendf(text, "%s%s%s%s", i ? ", " : words,
+			table->columns.at[by->columns[i]].name, by->descends[i] ? " DESC" : "",
+			i == by->n - 1 ? "; " : "");
+}
+
 /* "sched_wakeup: only prio > 5; in groups of comm; reads comm, prio" */
 static char *describe(const struct sql_db *db, const struct sql_scan *scan)
 {
@@ -119,11 +162,8 @@ static char *describe(const struct sql_db *db, const struct sql_scan *scan)
 	sqlite3_str_appendf(text, "%s: ", table->name);
 	if (scan->condition)
 		sqlite3_str_appendf(text, "only %s; ", scan->condition);
-	for (int i = 0; i < scan->grouping.n; i++)
-		sqlite3_str_appendf(text, "%s%s%s%s", i ? ", " : "in groups of ",
-			table->columns.at[scan->grouping.columns[i]].name,
-			scan->grouping.descends[i] ? " DESC" : "",
-			i == scan->grouping.n - 1 ? "; " : "");
+	describe_columns(text, table, "looks up ", &scan->lookup);
+	describe_columns(text, table, "in groups of ", &scan->grouping);
 	sqlite3_str_appendall(text, "reads ");
 	for (size_t i = 0; i < table->columns.n; i++) {
 		if (!reads(scan, i))
@@ -139,15 +179,18 @@ static char *describe(const struct sql_db *db, const struct sql_scan *scan)
 int sql_scan_plan(struct sql_db *db, struct sql_table *table, sqlite3_index_info *info)
 {
 	struct sql_scan *scan = calloc(1, sizeof(*scan));
+	int n;
 
 	if (!scan)
 		return SQLITE_NOMEM;
 	scan->table = table;
 	scan->columns = info->colUsed;
-	scan->condition = conditions_of(db, table, info);
-	scan->grouping = grouping_of(table, info);
+	scan->condition = conditions_of(db, table, info, &n);
+	scan->lookup = lookup_of(table, info, n);
+	if (!scan->lookup.n)
+		scan->grouping = grouping_of(table, info);
 	scan->plan = describe(db, scan);
-	info->estimatedCost = scan->condition ? 9e5 : 1e6;
+	info->estimatedCost = scan->lookup.n ? 1e3 : scan->condition ? 9e5 : 1e6;
 	info->orderByConsumed = scan->grouping.n > 0;
 	info->idxStr = scan->plan ? sqlite3_mprintf("%s", scan->plan) : NULL;
 	info->needToFreeIdxStr = 1;

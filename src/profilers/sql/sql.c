@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "attar/builtin.h"
+#include "attar/private/stats.h"
 #include "lib/by_source.h"
 #include "lib/event_name.h"
 #include "sql/sql.h"
@@ -37,15 +38,20 @@ static bool is_used(const struct sql *s, const char *name)
 	return !strcasecmp(name, SQL_METADATA);
 }
 
-/* The alias, or the name without its system, with '_' for what a plain SQL name cannot have. */
+/*
+ * The alias, or the name without its system and, of a probe, its file; with '_' for what a plain
+ * SQL name cannot have.
+ */
 static char *table_name(const struct sql *s, const struct attar_event_spec *spec)
 {
 	const char *from = event_name_bare(spec);
+	const bool has_file = !spec->alias && spec->kind == ATTAR_EVENT_PROBE;
+	const int len = (int)strcspn(from, has_file ? "@" : "");
 	char *name = NULL;
 
 	for (unsigned number = 1; !name; number++) {
-		int n = number == 1 ? asprintf(&name, "%s", from)
-				    : asprintf(&name, "%s_%u", from, number);
+		int n = number == 1 ? asprintf(&name, "%.*s", len, from)
+				    : asprintf(&name, "%.*s_%u", len, from, number);
 
 		if (n < 0)
 			return NULL;
@@ -164,11 +170,32 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 
 /* ---- databases ---- */
 
+/* Without a query, the file has the events of all intervals. */
+static bool appends(const struct sql *s)
+{
+	return s->output2 && !s->query;
+}
+
+/* What the samples of an event have is known when the run has begun: a recording decides. */
+static void find_stacks(const struct attar_run *run, struct sql *s)
+{
+	const struct attar_event_spec *spec;
+
+	for (uint32_t i = 0; (spec = attar_run_source_spec(run, i)); i++)
+		for (size_t j = 0; j < s->n; j++)
+			if (s->tables[j]->spec == spec)
+				s->tables[j]->has_stack =
+					attar_run_source_attr(run, i)->sample_type &
+						PERF_SAMPLE_CALLCHAIN ||
+					(spec->stack && attar_run_is_live(run));
+}
+
 static int open_db(struct attar_run *run, struct sql *s, const char *path, bool is_stored,
 	struct sql_db **ret_db)
 {
 	struct sql_db_opts opts = {.path = path,
 		.is_stored = is_stored,
+		.is_appended = path && appends(s),
 		.is_prompt = s->prompt,
 		.is_input = run_has_database(run),
 		.is_compared = is_stored && !path,
@@ -179,6 +206,7 @@ static int open_db(struct attar_run *run, struct sql *s, const char *path, bool 
 		.n_tables = s->n,
 		.stacks = s->stacks};
 
+	find_stacks(run, s);
 	return sql_db_new(run, &opts, ret_db);
 }
 
@@ -192,7 +220,8 @@ static bool all_known(struct attar_run *run)
 }
 
 /*
- * An aggregate selects events itself unless its condition is that of the table, which is applied.
+ * An aggregate selects events itself unless its condition is the condition of the table, which is
+ * applied.
  */
 static int select_for_aggregates(struct attar_run *run, const struct sql *s, uint32_t source)
 {
@@ -390,6 +419,17 @@ static int join_queries(struct sql *s)
 	return 0;
 }
 
+/* Whether a query may read what threads are in; a database has it for later ones. */
+static bool reads_groups(const struct sql *s)
+{
+	static const char *const names[] = {"_cgroup", "_unit", "_container", "_pod"};
+	bool reads = s->prompt || s->output2;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && s->query; i++)
+		reads |= has_word(s->query, names[i]);
+	return reads;
+}
+
 static int sql_open(struct attar_run *run, void *self)
 {
 	struct sql *s = self;
@@ -418,6 +458,10 @@ static int sql_open(struct attar_run *run, void *self)
 	s->graph |= s->query && has_word(s->query, "stack");
 	r = s->graph ? attar_stack_table_new(0, &s->stacks) : 0;
 	s->store.stacks = s->stacks;
+	if (r == 0 && reads_groups(s)) {
+		s->store.run = run;
+		r = run_want_names(run);
+	}
 	if (r == 0)
 		r = attar_run_event_list(run, &s->events, s->graph, on_event);
 	if (r == 0)
@@ -428,7 +472,8 @@ static int sql_open(struct attar_run *run, void *self)
 static void forget_events(struct sql *s, struct sql_table *table)
 {
 	sql_rows_clear(&s->store, &table->rows);
-	table->n_events = 0;
+	if (!appends(s))
+		table->n_events = 0;
 	for (struct sql_aggregate *a = table->aggregates; a; a = sql_aggregate_next(a))
 		sql_aggregate_clear(a);
 }
@@ -441,7 +486,7 @@ static int sql_report(
 	uint64_t refused;
 	int r = 0;
 
-	if (scope == ATTAR_SCOPE_WHOLE && attar_run_has_intervals(run)) {
+	if (scope == ATTAR_SCOPE_WHOLE && run_has_intervals(run)) {
 		attar_report_remark(report, "the queries were executed for each interval");
 		return 0;
 	}
@@ -456,7 +501,7 @@ static int sql_report(
 	if (r == 0 && s->output2)
 		r = store_tables(run, s, report);
 	sql_db_free(db);
-	refused = s->stacks ? attar_stack_table_refused(s->stacks) : 0;
+	refused = s->stacks ? stack_table_refused(s->stacks) : 0;
 	if (r == 0 && s->store.dropped)
 		attar_report_remark(report,
 			"%" PRIu64 " of the oldest events %s dropped: --window is %" PRIu64

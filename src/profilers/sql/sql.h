@@ -18,6 +18,7 @@ struct sql_row {
 	int32_t cpu, pid, tid; /* -1: unknown */
 	uint32_t raw_size, comm_size;
 	uint32_t stack; /* in sql_store.stacks; 0: none */
+	uint32_t group; /* of run_group_of(); 0: unknown, or not kept */
 };
 
 struct sql_chunk;
@@ -36,6 +37,7 @@ struct sql_store {
 	struct sql_rows **tables; /* borrowed */
 	size_t n_tables;
 	struct attar_stack_table *stacks; /* borrowed; NULL: stacks are not kept */
+	const struct attar_run *run;      /* that knows control groups; NULL: they are not kept */
 };
 
 /* Adds an event. Drops the oldest ones of all tables when bytes_max is reached. 0 or -ENOMEM. */
@@ -84,6 +86,7 @@ struct sql_table {
 	const char *event; /* borrowed, and so is the next one */
 	const struct attar_event_spec *spec;
 	const struct attar_format *format; /* NULL: the event has no fields */
+	bool has_stack;                    /* its samples */
 	uint32_t max_stack;                /* frames; 0: no stacks, or not known */
 	struct sql_columns columns;
 	struct sql_rows rows;
@@ -99,6 +102,7 @@ struct sql_table {
 	struct sql_aggregate *aggregates; /* owned by the profiler; in a list */
 	unsigned n_queries;               /* that read the table */
 	bool keeps_no_rows;               /* all these are aggregates */
+	bool is_in_file;                  /* events of earlier intervals are in --output2 */
 };
 
 /* ---- sql_aggregate.c: a query whose groups are computed while events arrive ---- */
@@ -120,6 +124,7 @@ struct sql_db_opts {
 	const char *path; /* of a file in which the tables are stored; NULL: in memory */
 	/* Ordinary tables, filled with the events now; else virtual ones. */
 	bool is_stored;
+	bool is_appended; /* to a table with is_in_file, which is set */
 	bool is_compared; /* ordinary tables for sql_db_compare(): hidden columns only if read */
 	bool is_input;    /* the database of --input; no other tables */
 	bool is_prompt;   /* the queries are not from --query */

@@ -2,9 +2,9 @@
 /*
  * The sum of integers as SQLite has it.
  *
- * That of avg() and total() depends on its version. Up to 3.42, numbers are added as doubles. Later
- * versions (adds_integers) add integers while the sum is one of 64 bits, then doubles, with the
- * errors of rounding added up beside them.
+ * The sum of avg() and total() depends on its version. Up to 3.42, numbers are added as doubles.
+ * Later versions (adds_integers) add integers while the sum is one of 64 bits, then doubles, with
+ * the errors of rounding added up beside them.
  */
 #ifndef PROFILERS_SQL_SUM_H
 #define PROFILERS_SQL_SUM_H

@@ -248,6 +248,21 @@ static int add_name(
 	return 1;
 }
 
+/*
+ * "vec" in symbolic("vec", vec) is the name of the field, although SQL would read the column. Adds
+ * it as text; 0: the call has another form.
+ */
+static int add_quoted(const struct sql_tokens *all, size_t i, sqlite3_str *text)
+{
+	const struct sql_token *name = &all->at[i + 2];
+
+	if (i + 3 >= all->n || name->kind != SQL_TOKEN_NAME || *name->text != '"' ||
+		!sql_token_is(&all->at[i + 3], ","))
+		return 0;
+	sqlite3_str_appendf(text, "'%.*q'", (int)name->n - 2, name->text + 1);
+	return 1;
+}
+
 int sql_symbolic_expand(const struct sql_db *db, const char *query, size_t len, char **ret_text)
 {
 	sqlite3_str *text = sqlite3_str_new(db->sqlite);
@@ -263,7 +278,11 @@ int sql_symbolic_expand(const struct sql_db *db, const char *query, size_t len, 
 			continue;
 		sqlite3_str_append(text, copied, (int)(all.at[i + 2].text - copied));
 		copied = all.at[i + 2].text;
-		r = add_name(db, &all, i, text);
+		r = add_quoted(&all, i, text);
+		if (r > 0)
+			copied += all.at[i + 2].n;
+		else
+			r = add_name(db, &all, i, text);
 		n += r > 0;
 	}
 	sqlite3_str_append(text, copied, (int)(query + len - copied));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "sql/db.h"
 
 enum { TEXT_BYTES = 4096 };
@@ -16,7 +17,8 @@ struct table {
 };
 
 struct cursor {
-	struct sql_cursor base; /* first; in the order of rows in groups */
+	struct sql_cursor base;             /* first; in the order of rows in groups */
+	const struct sql_row *const *found; /* that were looked up; NULL: none were */
 	struct sql_place place;
 	const struct sql_row *row; /* NULL: after the last */
 	size_t n, at;
@@ -48,12 +50,6 @@ static void result_array(sqlite3_context *context, const struct attar_field *fie
 	sqlite3_result_text(context, text, (int)n, SQLITE_TRANSIENT);
 }
 
-/* A field that a damaged record lacks is NULL, as it is for filters. */
-static bool is_within(const struct attar_field *field, size_t size)
-{
-	return (size_t)field->offset + field->size <= size;
-}
-
 static void result_field(
 	sqlite3_context *context, const struct attar_field *field, const struct sql_row *row)
 {
@@ -61,7 +57,7 @@ static void result_field(
 	struct attar_number_type type;
 	size_t size = row->raw_size, n;
 
-	if (!is_within(field, size)) {
+	if (!sql_field_is_within(field, size)) {
 		sqlite3_result_null(context);
 	} else if (field->kind == ATTAR_FIELD_NUMBER) {
 		sqlite3_result_int64(context, attar_field_i64(field, raw, size));
@@ -160,6 +156,20 @@ static void result_line(
 		sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
+/* NULL: the thread was in none. */
+static void result_group(sqlite3_context *context, const struct attar_run *run,
+	enum sql_source source, uint32_t group)
+{
+	static const enum run_name kinds[] = {[SQL_CGROUP] = RUN_NAME_CGROUP,
+		[SQL_UNIT] = RUN_NAME_UNIT,
+		[SQL_CONTAINER] = RUN_NAME_CONTAINER,
+		[SQL_POD] = RUN_NAME_POD};
+	const char *text = run_group_text(run, kinds[source], group);
+
+	if (*text)
+		sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
 /* ---- the cursor's columns ---- */
 
 static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number)
@@ -202,62 +212,16 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int nu
 	case SQL_LINE:
 		result_line(context, t->of->format, row);
 		break;
+	case SQL_CGROUP:
+	case SQL_UNIT:
+	case SQL_CONTAINER:
+	case SQL_POD:
+		result_group(context, t->db->run, column->source, row->group);
+		break;
 	case SQL_FIELD:
 		result_field(context, column->field, row);
 	}
 	return SQLITE_OK;
-}
-
-/* ---- values of groups ---- */
-
-bool sql_column_has_value(const struct sql_column *column)
-{
-	if (column->field)
-		return column->field->kind == ATTAR_FIELD_NUMBER ||
-		       column->field->kind == ATTAR_FIELD_STRING;
-	return column->source != SQL_TIME && column->source != SQL_STACK &&
-	       column->source != SQL_LINE;
-}
-
-static struct sql_value known(int32_t number)
-{
-	return (struct sql_value){.is_null = number < 0, .number = number};
-}
-
-static struct sql_value field_value(const struct attar_field *field, const struct sql_view *view)
-{
-	struct sql_value v = {0};
-
-	if (field->kind == ATTAR_FIELD_NUMBER) {
-		v.number = attar_field_i64(field, view->raw, view->row->raw_size);
-		v.is_null = !is_within(field, view->row->raw_size);
-	} else {
-		v.text = attar_field_string(field, view->raw, view->row->raw_size, &v.n);
-		v.is_null = !v.text;
-	}
-	return v;
-}
-
-struct sql_value sql_column_value(const struct sql_column *column, const struct sql_view *view)
-{
-	switch (column->source) {
-	case SQL_CPU:
-		return known(view->row->cpu);
-	case SQL_PID:
-		return known(view->row->pid);
-	case SQL_TID:
-		return known(view->row->tid);
-	case SQL_COMM:
-		return (struct sql_value){.text = view->comm, .n = view->row->comm_size};
-	case SQL_PERIOD:
-		return (struct sql_value){.number = (int64_t)view->row->period};
-	case SQL_IP:
-		return (struct sql_value){.number = (int64_t)view->row->ip};
-	case SQL_ADDR:
-		return (struct sql_value){.number = (int64_t)view->row->addr};
-	default:
-		return field_value(column->field, view);
-	}
 }
 
 /* ---- the module ---- */
@@ -317,22 +281,14 @@ static int on_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 	return sql_cursor_new(sizeof(struct cursor), ret_cursor);
 }
 
-bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *row)
-{
-	struct attar_expr_record record = {.raw = sql_row_view(row).raw, .raw_size = row->raw_size};
-
-	return !table->only || attar_expr_is_true(table->only, &record);
-}
-
 static int on_next(sqlite3_vtab_cursor *base)
 {
 	const struct table *t = (const struct table *)base->pVtab;
 	struct cursor *c = (struct cursor *)base;
+	const struct sql_row *const *rows = c->found ? c->found : c->base.order;
 
 	c->number++;
-	if (c->base.order) {
-		const struct sql_row **rows = c->base.order;
-
+	if (rows) {
 		c->row = c->at < c->n ? rows[c->at++] : NULL;
 		return SQLITE_OK;
 	}
@@ -340,6 +296,43 @@ static int on_next(sqlite3_vtab_cursor *base)
 		c->row = sql_rows_next(&t->of->rows, &c->place);
 	} while (c->row && t->db->opts.is_filtered && !sql_table_is_needed(t->of, c->row));
 	return SQLITE_OK;
+}
+
+/* A value of the type of the column, which SQLite compares without converting it, or NULL. */
+static bool take_value(
+	const struct sql_column *column, sqlite3_value *from, struct sql_value *ret_value)
+{
+	int type = sqlite3_value_type(from);
+
+	*ret_value = (struct sql_value){.is_null = type == SQLITE_NULL};
+	if (type == SQLITE_INTEGER && !sql_column_is_text(column))
+		ret_value->number = sqlite3_value_int64(from);
+	else if (type == SQLITE_TEXT && sql_column_is_text(column))
+		*ret_value = (struct sql_value){.text = (const char *)sqlite3_value_text(from),
+			.n = (size_t)sqlite3_value_bytes(from)};
+	else
+		return ret_value->is_null;
+	return true;
+}
+
+/*
+ * Finds the rows that have the values of another table, which are the last arguments. If a value
+ * has another type than its column, SQLite compares it with the values of all rows.
+ */
+static int look_up(struct sql_db *db, const struct sql_scan *scan, struct cursor *c, int argc,
+	sqlite3_value **argv)
+{
+	struct sql_value values[SQL_GROUP_MAX];
+
+	c->found = NULL;
+	if (!scan->lookup.n || argc < scan->lookup.n)
+		return SQLITE_OK;
+	for (int i = 0; i < scan->lookup.n; i++)
+		if (!take_value(&scan->table->columns.at[scan->lookup.columns[i]],
+			    argv[argc - scan->lookup.n + i], &values[i]))
+			return SQLITE_OK;
+	c->found = sql_lookup(db, scan, values, &c->n);
+	return c->found ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int on_filter(
@@ -351,6 +344,8 @@ static int on_filter(
 
 	free(c->base.order);
 	c->base.order = NULL;
+	if (scan && look_up(t->db, scan, c, argc, argv) != SQLITE_OK)
+		return SQLITE_NOMEM;
 	if (scan && scan->grouping.n) {
 		c->base.order = sql_group(t->of, &scan->grouping, t->db->opts.is_filtered, &c->n);
 		if (!c->base.order)
@@ -375,19 +370,7 @@ static int on_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_number)
 
 int sql_table_register(struct sql_db *db)
 {
-	static const sqlite3_module module = {.xCreate = on_connect,
-		.xConnect = on_connect,
-		.xBestIndex = on_best_index,
-		.xDisconnect = sql_cursor_free_table,
-		.xDestroy = sql_cursor_free_table,
-		.xOpen = on_open,
-		.xClose = sql_cursor_free,
-		.xFilter = on_filter,
-		.xNext = on_next,
-		.xEof = on_eof,
-		.xColumn = on_column,
-		.xRowid = on_rowid,
-		.xUpdate = sql_cursor_update};
+	static const sqlite3_module module = SQL_CURSOR_MODULE;
 
 	return sqlite3_create_module(db->sqlite, "attar", &module, db);
 }

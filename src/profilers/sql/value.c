@@ -36,3 +36,67 @@ int sql_value_compare(const struct sql_value *a, const struct sql_value *b)
 	order = memcmp(a->text, b->text, a->n < b->n ? a->n : b->n);
 	return order ? order : (a->n > b->n) - (a->n < b->n);
 }
+
+/* ---- of columns ---- */
+
+bool sql_column_has_value(const struct sql_column *column)
+{
+	if (column->field)
+		return column->field->kind == ATTAR_FIELD_NUMBER ||
+		       column->field->kind == ATTAR_FIELD_STRING;
+	return column->source != SQL_TIME && column->source < SQL_STACK;
+}
+
+bool sql_column_is_text(const struct sql_column *column)
+{
+	return column->field ? column->field->kind == ATTAR_FIELD_STRING
+			     : column->source == SQL_COMM;
+}
+
+static struct sql_value known(int32_t number)
+{
+	return (struct sql_value){.is_null = number < 0, .number = number};
+}
+
+static struct sql_value field_value(const struct attar_field *field, const struct sql_view *view)
+{
+	struct sql_value v = {0};
+
+	if (field->kind == ATTAR_FIELD_NUMBER) {
+		v.number = attar_field_i64(field, view->raw, view->row->raw_size);
+		v.is_null = !sql_field_is_within(field, view->row->raw_size);
+	} else {
+		v.text = attar_field_string(field, view->raw, view->row->raw_size, &v.n);
+		v.is_null = !v.text;
+	}
+	return v;
+}
+
+struct sql_value sql_column_value(const struct sql_column *column, const struct sql_view *view)
+{
+	switch (column->source) {
+	case SQL_CPU:
+		return known(view->row->cpu);
+	case SQL_PID:
+		return known(view->row->pid);
+	case SQL_TID:
+		return known(view->row->tid);
+	case SQL_COMM:
+		return (struct sql_value){.text = view->comm, .n = view->row->comm_size};
+	case SQL_PERIOD:
+		return (struct sql_value){.number = (int64_t)view->row->period};
+	case SQL_IP:
+		return (struct sql_value){.number = (int64_t)view->row->ip};
+	case SQL_ADDR:
+		return (struct sql_value){.number = (int64_t)view->row->addr};
+	default:
+		return field_value(column->field, view);
+	}
+}
+
+bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *row)
+{
+	struct attar_expr_record record = {.raw = sql_row_view(row).raw, .raw_size = row->raw_size};
+
+	return !table->only || attar_expr_is_true(table->only, &record);
+}

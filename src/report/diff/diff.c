@@ -90,7 +90,7 @@ static int compare_all(struct diff *d)
 	return 0;
 }
 
-int attar_diff(const struct attar_diff_side *before, const struct attar_diff_side *after,
+int diff_reports(const struct attar_diff_side *before, const struct attar_diff_side *after,
 	const struct attar_diff_opts *opts, struct attar_report *out,
 	struct attar_diff_result *ret_result)
 {
@@ -117,7 +117,7 @@ int attar_diff(const struct attar_diff_side *before, const struct attar_diff_sid
 	return r;
 }
 
-int attar_diff_folded(
+int diff_folded_reports(
 	const struct attar_diff_side *before, const struct attar_diff_side *after, FILE *out)
 {
 	CHECK_ARG(before, "before");

@@ -7,13 +7,13 @@
 #ifndef REPORT_DIFF_PARTS_H
 #define REPORT_DIFF_PARTS_H
 
-#include "attar/diff.h"
+#include "attar/private/diff.h"
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/vec.h"
 
 enum { BEFORE, AFTER, SIDES };
-enum { DIFF_INTERVALS = 8 }; /* see attar/diff.h */
+enum { DIFF_INTERVALS = 8 }; /* see attar/private/diff.h */
 
 #define side_each(side, it)                                                                        \
 	for (const struct attar_report *const *it = (side)->reports;                               \
@@ -35,6 +35,7 @@ struct column_diff {
 	const char *section, *column, *basis; /* basis: the column with the number of samples */
 	enum attar_unit unit;
 	size_t intervals[SIDES];
+	double full_intervals[SIDES]; /* see diff_full_intervals() */
 	struct map rows;     /* key -> index of changes */
 	VEC(double) values;  /* of row i: all intervals of both sides, from i * width on */
 	VEC(double) weights; /* of each interval: the sum of the basis column */
@@ -61,7 +62,7 @@ const struct attar_section *diff_find(
 int diff_table(struct diff *d, const struct attar_section *like);
 int diff_histogram(struct diff *d, const struct attar_section *like);
 
-/* See attar_diff_folded(). */
+/* See diff_folded_reports(). */
 int diff_folded(const struct attar_diff_side sides[SIDES], FILE *out);
 
 /* Compares the shares of stacks, and joins the trees if the options want it. */
@@ -98,6 +99,9 @@ void diff_add_labels(struct diff *d, struct attar_section *table, uint32_t key);
 void diff_column_done(struct column_diff *c);
 
 /* ---- statistics ---- */
+
+/* The number of intervals; the last one counts as its part if the run ended in it. */
+double diff_full_intervals(const struct attar_diff_side *side);
 
 /* Sets the value of a row on a side, and its standard error. */
 void diff_measure(const struct column_diff *c, size_t row, int side);

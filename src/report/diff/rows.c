@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "report/diff/parts.h"
+#include "report/model/column_amount.h"
 #include "report/model/model.h"
 #include "report/model/number.h"
 
@@ -22,18 +23,11 @@ static int column_of(const struct attar_section *s, const char *name)
 	return -1;
 }
 
-/*
- * Texts and identifiers distinguish rows, except those of processes and threads, which differ in
- * each run.
- */
 bool diff_is_label(const struct attar_section *s, size_t column)
 {
 	const struct column *c = &s->columns.at[column];
-	const char *name = section_text(s, c->name);
 
-	if (c->unit == ATTAR_UNIT_TEXT)
-		return true;
-	return c->unit == ATTAR_UNIT_ID && !strstr(name, "pid") && !strstr(name, "tid");
+	return column_role_of(section_text(s, c->name), c->unit) == COLUMN_LABEL;
 }
 
 typedef VEC(size_t) column_list;

@@ -71,6 +71,31 @@ static bool has_any(const double *values, size_t n)
 	return false;
 }
 
+static double interval_of(const struct attar_diff_side *side, size_t i)
+{
+	uint64_t interval;
+
+	attar_report_get_interval(side->reports[i], NULL, &interval);
+	return (double)interval;
+}
+
+/* Intervals are equally long; several runs of a command are not. */
+double diff_full_intervals(const struct attar_diff_side *side)
+{
+	static const double equal = 0.1;
+	size_t last = side->n - 1;
+	double first, part;
+
+	if (side->n < 2)
+		return (double)side->n;
+	first = interval_of(side, 0);
+	for (size_t i = 1; i < last; i++)
+		if (fabs(interval_of(side, i) - first) > equal * first)
+			return (double)side->n;
+	part = first > 0 ? interval_of(side, last) / first : 1;
+	return (double)last + (part < 1 - equal ? part : 1);
+}
+
 void diff_measure(const struct column_diff *c, size_t row, int side)
 {
 	struct change *change = &c->changes.at[row];
@@ -83,6 +108,8 @@ void diff_measure(const struct column_diff *c, size_t row, int side)
 	if (!n || (!is_amount(c) && !has_any(values, n)))
 		return;
 	measure_spread(values, n, value, &spread);
+	if (is_amount(c) && c->unit != ATTAR_UNIT_PERCENT)
+		*value *= (double)n / c->full_intervals[side];
 	if (c->basis) {
 		double samples;
 

@@ -11,6 +11,18 @@ static bool is_compared(enum attar_unit unit)
 	       unit == ATTAR_UNIT_BYTES || unit == ATTAR_UNIT_HZ;
 }
 
+/* The cells of labels are texts: the unit of a number is part of the heading. */
+static void add_label_column(
+	struct attar_section *table, const struct attar_section *like, const struct column *column)
+{
+	struct buf name _cleanup_(buf_done) = {0};
+
+	buf_str(&name, section_text(like, column->name));
+	if (column->unit == ATTAR_UNIT_NS || column->unit == ATTAR_UNIT_BYTES)
+		buf_printf(&name, " (%s)", unit_name(column->unit));
+	attar_section_column(table, buf_text(&name), ATTAR_UNIT_TEXT);
+}
+
 static void write_column(struct diff *d, struct column_diff *c, const struct attar_section *like)
 {
 	struct buf name _cleanup_(buf_done) = {0};
@@ -21,8 +33,7 @@ static void write_column(struct diff *d, struct column_diff *c, const struct att
 	diff_add_columns(table, c->unit);
 	for (size_t i = 0; i < like->columns.n; i++)
 		if (diff_is_label(like, i))
-			attar_section_column(table, section_text(like, like->columns.at[i].name),
-				ATTAR_UNIT_TEXT);
+			add_label_column(table, like, &like->columns.at[i]);
 	vec_each (&c->changes, change) {
 		diff_add_change(table, change);
 		diff_add_labels(d, table, change->key);
@@ -59,6 +70,8 @@ static int compare_column(
 		.column = section_text(like, like->columns.at[column].name),
 		.unit = like->columns.at[column].unit,
 		.intervals = {d->sides[BEFORE].n, d->sides[AFTER].n},
+		.full_intervals = {diff_full_intervals(&d->sides[BEFORE]),
+			diff_full_intervals(&d->sides[AFTER])},
 	};
 	int e;
 
@@ -83,7 +96,7 @@ int diff_table(struct diff *d, const struct attar_section *like)
 	int e = diff_rows_keys(d, section_text(like, like->name), &keys);
 
 	for (size_t i = 0; i < like->columns.n && e == 0; i++)
-		if (is_compared(like->columns.at[i].unit))
+		if (is_compared(like->columns.at[i].unit) && !diff_is_label(like, i))
 			e = compare_column(d, like, i, &keys);
 	vec_done(&keys);
 	return e;

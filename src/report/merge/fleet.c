@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attar/merge.h"
+#include "attar/private/merge.h"
 
 #include <math.h>
 
@@ -119,16 +119,24 @@ struct merging {
 	fleet_nodes nodes; /* of the first tree */
 };
 
+/* What a query of attar sql computes may be an average or a difference, whatever its name is. */
+static bool is_result_of_query(const struct attar_section *s)
+{
+	static const char name[] = "query ";
+
+	return !strncmp(section_text(s, s->name), name, sizeof(name) - 1);
+}
+
 static int merge_rows(const fleet_sections *all, bool by_host, struct attar_report *out)
 {
-	bool is_lines = all->at[0].section->kind == ATTAR_SECTION_EVENTS;
+	const struct attar_section *like = all->at[0].section;
+	bool lists = by_host || like->kind == ATTAR_SECTION_EVENTS || is_result_of_query(like);
 	fleet_columns columns = {0};
 	int r = fleet_columns_of(all, &columns);
 
 	if (r == 0)
-		r = by_host || is_lines || !fleet_can_merge(&columns)
-			    ? fleet_list_rows(all, &columns, out)
-			    : fleet_merge_table(all, &columns, out);
+		r = lists || !fleet_can_merge(&columns) ? fleet_list_rows(all, &columns, out)
+							: fleet_merge_table(all, &columns, out);
 	vec_done(&columns);
 	return r;
 }
@@ -313,7 +321,7 @@ static void merge_remarks(const struct attar_merge_part *parts, size_t n, struct
 				report_text(parts[i].report, *remark));
 }
 
-int attar_merge(
+int merge_reports(
 	const struct attar_merge_part *parts, size_t n, bool by_host, struct attar_report *out)
 {
 	CHECK_ARG(!n || parts, "parts");

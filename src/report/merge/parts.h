@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the parts of attar_merge(): fleet_*.c. */
+/* Shared by the parts of merge_reports(): fleet_*.c. */
 #ifndef REPORT_MERGE_PARTS_H
 #define REPORT_MERGE_PARTS_H
 
 #include "base/vec.h"
-#include "attar/merge.h"
+#include "attar/private/merge.h"
 
 /* Sections of one name and kind, each with its host, in the order of the hosts. */
 struct fleet_section {
@@ -23,6 +23,7 @@ enum fleet_rule {
 	FLEET_LEAST,
 	FLEET_MOST,
 	FLEET_SHARE, /* of the sum of the column `basis` */
+	FLEET_PART,  /* of the column `basis` of its row */
 	FLEET_MEAN,  /* the column `total` divided by the column `basis` */
 	FLEET_LEFT_OUT,
 };
@@ -44,7 +45,7 @@ int fleet_column_in(const struct attar_section *s, const struct fleet_column *co
 /* Whether rows can be merged, and not only be listed. */
 bool fleet_can_merge(const fleet_columns *columns);
 
-/* The nodes of the merged tree that those of the first tree of a host's report are. */
+/* For each node of the first tree of a host's report: its node in the merged tree. */
 struct fleet_nodes_of {
 	const struct attar_report *report;
 	uint32_t *of; /* owned */

@@ -9,13 +9,6 @@
 /* Texts that comment on the numbers of their row. */
 static const char *const comments[] = {"meaning", "quality", NULL};
 
-static enum fleet_rule rule_of_label(const struct fleet_column *c)
-{
-	if (c->unit == ATTAR_UNIT_TEXT)
-		return amount_is_one_of(c->name, comments) ? FLEET_LEFT_OUT : FLEET_KEY;
-	return strstr(c->name, "pid") || strstr(c->name, "tid") ? FLEET_LEFT_OUT : FLEET_KEY;
-}
-
 static enum fleet_rule rule_of_amount(const struct fleet_column *c)
 {
 	static const enum fleet_rule rules[] = {
@@ -42,7 +35,10 @@ static size_t find_sum(const fleet_columns *columns, const char *name, enum atta
 	return NO_COLUMN;
 }
 
-/* Other percentages are of something that the table does not have. */
+/*
+ * Percentages of the time of their row are, for example, the states of a thread. Others are of
+ * something that the table does not have.
+ */
 static void find_basis_of_share(const fleet_columns *columns, struct fleet_column *c)
 {
 	static const char *const shares[] = {"self", "total", "share", NULL};
@@ -53,6 +49,10 @@ static void find_basis_of_share(const fleet_columns *columns, struct fleet_colum
 		c->basis = find_sum(columns, NULL, ATTAR_UNIT_TEXT);
 	else if (!strncmp(c->name, of, sizeof(of) - 1))
 		c->basis = find_sum(columns, c->name + sizeof(of) - 1, ATTAR_UNIT_TEXT);
+	else {
+		c->rule = FLEET_PART;
+		c->basis = find_sum(columns, "time", ATTAR_UNIT_NS);
+	}
 	if (c->basis == NO_COLUMN)
 		c->rule = FLEET_LEFT_OUT;
 }
@@ -67,10 +67,16 @@ static void find_basis_of_mean(const fleet_columns *columns, struct fleet_column
 
 static enum fleet_rule rule_of(const struct fleet_column *c)
 {
+	switch (column_role_of(c->name, c->unit)) {
+	case COLUMN_LABEL:
+		return amount_is_one_of(c->name, comments) ? FLEET_LEFT_OUT : FLEET_KEY;
+	case COLUMN_TASK:
+	case COLUMN_REMARK:
+		return FLEET_LEFT_OUT;
+	case COLUMN_AMOUNT:
+		break;
+	}
 	switch (c->unit) {
-	case ATTAR_UNIT_TEXT:
-	case ATTAR_UNIT_ID:
-		return rule_of_label(c);
 	case ATTAR_UNIT_COUNT:
 	case ATTAR_UNIT_NS:
 	case ATTAR_UNIT_BYTES:

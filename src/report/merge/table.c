@@ -2,9 +2,11 @@
 /* Tables: rows with equal labels are added, or all rows are listed with their hosts. */
 #include <math.h>
 
+#include "attar/private/report.h"
 #include "base/intern.h"
 #include "base/map.h"
 #include "report/merge/parts.h"
+#include "report/model/column_amount.h"
 #include "report/model/model.h"
 #include "report/model/number.h"
 
@@ -130,7 +132,7 @@ static void take_extreme(struct amount *a, struct cell cell, bool least)
 		set_real(a, value);
 }
 
-/* whole: what a share is of, on this host */
+/* whole: what a percentage is of, on this host */
 static void add_cell(struct amount *a, enum fleet_rule rule, struct cell cell, double whole)
 {
 	if (!isfinite(number_value(cell)))
@@ -139,7 +141,7 @@ static void add_cell(struct amount *a, enum fleet_rule rule, struct cell cell, d
 		table_add(a, cell);
 	else if (rule == FLEET_LEAST || rule == FLEET_MOST)
 		take_extreme(a, cell, rule == FLEET_LEAST);
-	else if (rule == FLEET_SHARE)
+	else if (rule == FLEET_SHARE || rule == FLEET_PART)
 		set_real(a, (a->is_set ? a->real : 0) + number_value(cell) * whole);
 }
 
@@ -156,6 +158,18 @@ static double whole_of(const struct attar_section *s, int column)
 	return whole;
 }
 
+/* What the percentage in a column of the row is of; 0: it is none. */
+static double basis_of(
+	const struct merged_row *from, const struct fleet_column *c, const double *wholes)
+{
+	int column = c->rule == FLEET_PART ? from->columns[c->basis] : -1;
+
+	if (c->rule == FLEET_SHARE)
+		return wholes[c->basis];
+	return column < 0 ? 0
+			  : number_value(section_cell(from->section, from->row, (size_t)column));
+}
+
 static int add_row(struct merged *m, const struct merged_row *from, const double *wholes)
 {
 	struct amount *amounts = amounts_of(m, from);
@@ -168,7 +182,7 @@ static int add_row(struct merged *m, const struct merged_row *from, const double
 		if (from->columns[i] >= 0)
 			add_cell(&amounts[i], c->rule,
 				section_cell(from->section, from->row, (size_t)from->columns[i]),
-				c->rule == FLEET_SHARE ? wholes[c->basis] : 0);
+				basis_of(from, c, wholes));
 	}
 	return 0;
 }
@@ -235,6 +249,10 @@ static void write_row(struct merged *m, struct attar_section *to, size_t row)
 		}
 		if (c->rule == FLEET_SHARE && a.is_set)
 			set_real(&a, m->wholes.at[c->basis] ? a.real / m->wholes.at[c->basis] : 0);
+		if (c->rule == FLEET_PART && a.is_set)
+			set_real(&a, real_of(&amounts[c->basis])
+					     ? a.real / real_of(&amounts[c->basis])
+					     : 0);
 		if (c->rule == FLEET_MEAN && amounts[c->basis].n)
 			set_real(&a, real_of(&amounts[c->total]) / (double)amounts[c->basis].n);
 		write_amount(to, &a);
@@ -261,6 +279,13 @@ static bool is_ordered(const fleet_sections *all, const struct fleet_column *c, 
 	return changes;
 }
 
+static bool is_amount(const struct attar_section *s, size_t column)
+{
+	const struct column *c = &s->columns.at[column];
+
+	return column_role_of(section_text(s, c->name), c->unit) == COLUMN_AMOUNT;
+}
+
 /*
  * In the order of the hosts' tables: by the first amount that falls, or identifier that rises. Rows
  * that are equal in it are sorted by the amounts after it. Other tables keep the first host's
@@ -281,10 +306,9 @@ static void sort(const fleet_sections *all, const fleet_columns *columns, struct
 	if (first == to->columns.n)
 		return;
 	for (column = to->columns.n; column-- > first + 1;)
-		if (to->columns.at[column].unit != ATTAR_UNIT_TEXT &&
-			to->columns.at[column].unit != ATTAR_UNIT_ID)
-			attar_section_sort(to, column, true);
-	attar_section_sort(to, first, c->rule != FLEET_KEY);
+		if (is_amount(to, column))
+			section_sort(to, column, true);
+	section_sort(to, first, c->rule != FLEET_KEY);
 }
 
 static bool has_values(const fleet_sections *all, const struct fleet_column *c)
@@ -380,10 +404,14 @@ static void sort_by_time(struct attar_section *to)
 {
 	for (size_t i = 0; i < to->columns.n; i++)
 		if (to->columns.at[i].unit == ATTAR_UNIT_TIME) {
-			attar_section_sort(to, i, false);
+			section_sort(to, i, false);
 			return;
 		}
 }
+
+/* The second is a column of the host itself, which cannot take the place of the first. */
+#define HOST_COLUMN  "host"
+#define THEIR_COLUMN "reported host"
 
 int fleet_list_rows(
 	const fleet_sections *all, const fleet_columns *columns, struct attar_report *out)
@@ -393,9 +421,10 @@ int fleet_list_rows(
 		report_add_section(out, like->kind, section_text(like, like->name));
 	int r = 0;
 
-	attar_section_column(to, "host", ATTAR_UNIT_TEXT);
+	attar_section_column(to, HOST_COLUMN, ATTAR_UNIT_TEXT);
 	vec_each (columns, c)
-		attar_section_column(to, c->name, c->unit);
+		attar_section_column(
+			to, strcmp(c->name, HOST_COLUMN) != 0 ? c->name : THEIR_COLUMN, c->unit);
 	vec_each (all, it)
 		if (r == 0)
 			r = list_section(to, it, columns);

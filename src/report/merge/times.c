@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Time lines and time series: the tracks and the labels of all hosts, in the clock of one. */
+#include "attar/private/report.h"
 #include "report/merge/parts.h"
 #include "report/model/model.h"
 
@@ -45,7 +46,7 @@ static void write_cell(struct attar_section *to, size_t column, const struct fle
 int fleet_merge_spans(const fleet_sections *all, const fleet_nodes *nodes, struct attar_report *out)
 {
 	const struct attar_section *like = all->at[0].section;
-	struct attar_section *to = attar_report_spans(out, section_text(like, like->name));
+	struct attar_section *to = report_spans(out, section_text(like, like->name));
 
 	for (size_t host = 0; host < all->n; host++) {
 		const struct fleet_section *from = &all->at[host];
@@ -110,6 +111,6 @@ int fleet_merge_series(const fleet_sections *all, struct attar_report *out)
 		add_points(to, it, first);
 		first += it->section->columns.n - 1;
 	}
-	attar_section_sort(to, 0, false);
+	section_sort(to, 0, false);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Building histograms, time series and time lines. */
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 #include "report/model/model.h"
 
@@ -90,7 +91,7 @@ void attar_time_series_point(struct attar_section *series, uint64_t time)
 	attar_cell_u64(series, time);
 }
 
-struct attar_section *attar_report_spans(struct attar_report *report, const char *name)
+struct attar_section *report_spans(struct attar_report *report, const char *name)
 {
 	CHECK_ARG_OR(report, "report", NULL);
 

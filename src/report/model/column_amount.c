@@ -20,6 +20,34 @@ static bool has_word(const char *name, const char *word)
 	return false;
 }
 
+/* "tid", "next_pid"; of attar locks "holder" and "thread", of pgslow "blocked by" */
+static bool is_task(const char *column)
+{
+	static const char *const tasks[] = {"blocked by", "holder", "thread", NULL};
+
+	return strcasestr(column, "pid") || strcasestr(column, "tid") ||
+	       amount_is_one_of(column, tasks);
+}
+
+enum column_role column_role_of(const char *column, enum attar_unit unit)
+{
+	/* Sizes and times by which rows are counted, such as requests of 4 KiB. */
+	static const char *const by[] = {"size", "entries of", "from", NULL};
+	static const char *const remarks[] = {"mostly", "in", NULL};
+
+	switch (unit) {
+	case ATTAR_UNIT_TEXT:
+		return amount_is_one_of(column, remarks) ? COLUMN_REMARK : COLUMN_LABEL;
+	case ATTAR_UNIT_ID:
+		return is_task(column) ? COLUMN_TASK : COLUMN_LABEL;
+	case ATTAR_UNIT_BYTES:
+	case ATTAR_UNIT_NS:
+		return amount_is_one_of(column, by) ? COLUMN_LABEL : COLUMN_AMOUNT;
+	default:
+		return COLUMN_AMOUNT;
+	}
+}
+
 /* "p50", "p99 age" */
 static bool is_quantile(const char *name)
 {
@@ -29,8 +57,8 @@ static bool is_quantile(const char *name)
 enum amount_kind amount_kind_of(const char *column)
 {
 	static const char *const others[] = {"ratio", "IPC", "cycles per miss", "period", "age",
-		"since", "offset", "from", "to", "latency", "duration", "depth", "deviation",
-		"counted", NULL};
+		"since", "offset", "to", "latency", "duration", "depth", "deviation", "counted",
+		NULL};
 
 	if (is_quantile(column) || amount_is_one_of(column, others) || has_word(column, "rate") ||
 		has_word(column, "median") || has_word(column, "stddev"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/model/fields.h"
 
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 
 /* The words of a cell in attar_section.records: a pointer, the size of the record, its bytes. */
@@ -8,8 +9,8 @@ enum { WORD_FORMAT, WORD_SIZE, WORD_RAW };
 
 #define HAS_VALUES (1ULL << 63)
 
-void attar_cell_fields(struct attar_section *section, const struct attar_format *format,
-	const void *raw, size_t size, bool values)
+void cell_fields(struct attar_section *section, const struct attar_format *format, const void *raw,
+	size_t size, bool values)
 {
 	CHECK_ARG_OR(section, "section", );
 	CHECK_ARG_OR(format, "format", );
@@ -59,11 +60,11 @@ static void add_number(
 	struct attar_section *section, const struct attar_number_type *type, const char *at)
 {
 	if (type->is_float)
-		attar_value_double(section, attar_number_double(type, at));
+		attar_row_value_double(section, attar_number_double(type, at));
 	else if (type->is_signed)
-		attar_value_i64(section, attar_number_i64(type, at));
+		attar_row_value_i64(section, attar_number_i64(type, at));
 	else
-		attar_value_u64(section, attar_number_u64(type, at));
+		attar_row_value_u64(section, attar_number_u64(type, at));
 }
 
 /* In hexadecimal. */
@@ -77,7 +78,7 @@ static void add_bytes(struct attar_section *section, const uint8_t *at, size_t l
 	}
 	if (buf_failed(&hex))
 		report_set_out_of_memory(section->report);
-	attar_value_text(section, buf_text(&hex), hex.len);
+	attar_row_value_text(section, buf_text(&hex), hex.len);
 }
 
 static void add_value(
@@ -95,7 +96,7 @@ static void add_value(
 		for (size_t i = 0; type.size && i + type.size <= len; i += type.size)
 			add_number(section, &type, at + i);
 	else if (field->kind == ATTAR_FIELD_STRING)
-		attar_value_text(section, at, strnlen(at, len));
+		attar_row_value_text(section, at, strnlen(at, len));
 	else
 		add_bytes(section, (const uint8_t *)at, len);
 }

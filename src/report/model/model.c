@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 
 void report_set_failed(struct attar_report *report, const char *why)
@@ -70,7 +71,7 @@ struct attar_report *attar_report_free(struct attar_report *report)
 	return NULL;
 }
 
-void attar_report_span(struct attar_report *report, uint64_t time, uint64_t interval_ns)
+void attar_report_interval(struct attar_report *report, uint64_t time, uint64_t interval_ns)
 {
 	CHECK_ARG_OR(report, "report", );
 
@@ -92,7 +93,8 @@ void attar_report_notes(struct attar_report *report, const struct attar_notes *n
 	report->notes.missing_by_cpu = report->missing.at;
 }
 
-static void add_remark(struct attar_report *report, bool is_first, const char *fmt, va_list args)
+/* `at`: its place in the list. */
+static bool add_remark(struct attar_report *report, size_t at, const char *fmt, va_list args)
 {
 	size_t n = report->remarks.n;
 	char *text = NULL;
@@ -100,17 +102,17 @@ static void add_remark(struct attar_report *report, bool is_first, const char *f
 
 	if (vasprintf(&text, fmt, args) < 0) {
 		report_set_out_of_memory(report);
-		return;
+		return false;
 	}
 	id = report_keep(report, text);
 	free(text);
 	if (vec_push(&report->remarks, id) < 0) {
 		report_set_out_of_memory(report);
-	} else if (is_first) {
-		memmove(report->remarks.at + 1, report->remarks.at, n * sizeof(id));
-		report->remarks.at[0] = id;
-		report->has_doubt = true;
+		return false;
 	}
+	memmove(report->remarks.at + at + 1, report->remarks.at + at, (n - at) * sizeof(id));
+	report->remarks.at[at] = id;
+	return true;
 }
 
 void attar_report_remark(struct attar_report *report, const char *fmt, ...)
@@ -121,11 +123,11 @@ void attar_report_remark(struct attar_report *report, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	add_remark(report, false, fmt, args);
+	add_remark(report, report->remarks.n - report->n_details, fmt, args);
 	va_end(args);
 }
 
-void attar_report_doubt(struct attar_report *report, const char *fmt, ...)
+void report_remark_first(struct attar_report *report, const char *fmt, ...)
 {
 	CHECK_ARG_OR(report, "report", );
 	CHECK_ARG_OR(fmt, "fmt", );
@@ -133,7 +135,31 @@ void attar_report_doubt(struct attar_report *report, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	add_remark(report, true, fmt, args);
+	add_remark(report, report->has_doubt, fmt, args);
+	va_end(args);
+}
+
+void report_detail(struct attar_report *report, const char *fmt, ...)
+{
+	CHECK_ARG_OR(report, "report", );
+	CHECK_ARG_OR(fmt, "fmt", );
+
+	va_list args;
+
+	va_start(args, fmt);
+	report->n_details += add_remark(report, report->remarks.n, fmt, args);
+	va_end(args);
+}
+
+void report_doubt(struct attar_report *report, const char *fmt, ...)
+{
+	CHECK_ARG_OR(report, "report", );
+	CHECK_ARG_OR(fmt, "fmt", );
+
+	va_list args;
+
+	va_start(args, fmt);
+	report->has_doubt |= add_remark(report, 0, fmt, args);
 	va_end(args);
 }
 
@@ -226,11 +252,27 @@ void attar_section_main(struct attar_section *section)
 		section->columns.at[section->columns.n - 1].is_main = true;
 }
 
-void attar_section_plain(struct attar_section *section)
+void section_plain(struct attar_section *section)
 {
 	CHECK_ARG_OR(section, "section", );
 
 	section->is_plain = true;
+}
+
+void section_secondary(struct attar_section *section)
+{
+	CHECK_ARG_OR(section, "section", );
+
+	section->is_secondary = true;
+}
+
+void section_limit(struct attar_section *section, size_t lines, const char *hint)
+{
+	CHECK_ARG_OR(section, "section", );
+	CHECK_ARG_OR(hint, "hint", );
+
+	section->max_lines = lines;
+	section->hint = report_keep(section->report, hint);
 }
 
 void attar_section_row(struct attar_section *section)
@@ -343,28 +385,28 @@ static void add_part(struct attar_section *section, struct cell cell)
 		value->parts++;
 }
 
-void attar_value_u64(struct attar_section *section, uint64_t value)
+void attar_row_value_u64(struct attar_section *section, uint64_t value)
 {
 	CHECK_ARG_OR(section, "section", );
 
 	add_part(section, (struct cell){CELL_U64, .u64 = value});
 }
 
-void attar_value_i64(struct attar_section *section, int64_t value)
+void attar_row_value_i64(struct attar_section *section, int64_t value)
 {
 	CHECK_ARG_OR(section, "section", );
 
 	add_part(section, (struct cell){CELL_I64, .i64 = value});
 }
 
-void attar_value_double(struct attar_section *section, double value)
+void attar_row_value_double(struct attar_section *section, double value)
 {
 	CHECK_ARG_OR(section, "section", );
 
 	add_part(section, (struct cell){CELL_DOUBLE, .real = value});
 }
 
-void attar_value_text(struct attar_section *section, const char *text, size_t n)
+void attar_row_value_text(struct attar_section *section, const char *text, size_t n)
 {
 	CHECK_ARG_OR(section, "section", );
 	CHECK_ARG_OR(text || !n, "text", );

@@ -70,7 +70,7 @@ struct tree_task {
 	uint32_t tid; /* 0: the whole process */
 };
 
-/* See attar_tree_cpu(). */
+/* See tree_set_cpu(). */
 struct tree_cpu {
 	uint32_t node;
 	double ns;
@@ -109,8 +109,11 @@ struct attar_section {
 	struct attar_report *report;
 	enum attar_section_kind kind;
 	uint32_t name;
-	bool is_plain;     /* event lines: see attar_section_plain() */
-	bool is_for_trees; /* see attar_section_for_trees() */
+	bool is_plain;     /* event lines: see section_plain() */
+	bool is_for_trees; /* see section_for_trees() */
+	bool is_secondary; /* see section_secondary() */
+	size_t max_lines;  /* see section_limit(); 0: no limit */
+	uint32_t hint;     /* text */
 
 	/*
 	 * Tables, event lines, histograms (columns low, high, count), time series (columns time and
@@ -159,7 +162,8 @@ struct attar_report {
 	struct attar_notes notes;
 	VEC(struct attar_cpu_count) missing; /* for notes.missing_by_cpu */
 	struct intern strings;
-	VEC(uint32_t) remarks;
+	VEC(uint32_t) remarks; /* those about details are the last ones */
+	size_t n_details;
 	bool has_doubt; /* the first remark is about all of the report */
 	VEC(struct attar_section *) sections;
 	struct attar_section discarded; /* returned for new sections of a failed report */

@@ -99,6 +99,12 @@ static void add_no_number(struct buf *b, struct cell cell)
 		buf_char(b, '-');
 }
 
+/* Absolute values; least is not 0; both are 0 without values. */
+struct number_range {
+	double least, most;
+	bool has_fractions; /* of nanoseconds */
+};
+
 static void number_range_add(struct number_range *range, struct cell cell)
 {
 	double size = is_number(cell) ? fabs(as_double(cell)) : 0;
@@ -110,38 +116,76 @@ static void number_range_add(struct number_range *range, struct cell cell)
 	range->has_fractions |= size != floor(size);
 }
 
+static const struct number_scale duration_scales[] = {{.name = "ns", .ns = 1},
+	{.name = "us", .ns = 1e3}, {.name = "ms", .ns = 1e6}, {.name = "s", .ns = 1e9}};
+
 /*
  * Microseconds with three decimals show nanoseconds. Larger units are for values that need no such
  * precision, or too many digits.
  */
-static const struct number_scale *number_scale_for(const struct number_range *range)
+static struct number_scale number_exact_scale(const struct number_range *range)
 {
-	static const struct number_scale scales[] = {
-		{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	struct number_scale scale;
 	size_t i = 1;
 
 	if (range->most == 0)
-		return NULL;
+		return (struct number_scale){0};
 	if (range->most < 1000 && !range->has_fractions)
-		return &scales[0];
-	while (i < 3 &&
-		(range->least >= scales[i + 1].ns * 10 || range->most >= scales[i].ns * 1e8))
+		return duration_scales[0];
+	while (i < 3 && (range->least >= duration_scales[i + 1].ns * 10 ||
+				range->most >= duration_scales[i].ns * 1e8))
 		i++;
-	return &scales[i];
+	scale = duration_scales[i];
+	scale.decimals = 3;
+	scale.is_exact = true;
+	return scale;
 }
 
-const struct number_scale *number_scale_of_rows(
-	const struct attar_section *s, uint32_t first, uint32_t n)
+/* The largest unit of which the largest value has at least one; nanoseconds if all are 0. */
+static struct number_scale number_scale_for(const struct number_range *range)
 {
-	struct number_range range = {0};
+	struct number_scale scale;
+	size_t i = 0;
+	double most;
 
-	for (size_t i = 0; i < s->columns.n && n > 1; i++) {
-		if (s->columns.at[i].unit != ATTAR_UNIT_NS)
-			continue;
-		for (uint32_t row = first; row < first + n; row++)
+	while (i < 3 && range->most >= duration_scales[i + 1].ns)
+		i++;
+	scale = duration_scales[i];
+	most = range->most / scale.ns;
+	scale.decimals = most >= 1000 ? 0 : most >= 100 ? 1 : most >= 10 ? 2 : 3;
+	if (i == 0 && !range->has_fractions)
+		scale.decimals = 0;
+	return scale;
+}
+
+void number_scales(struct number_scale *scales, const struct attar_section *s, uint32_t first,
+	uint32_t n, bool is_exact)
+{
+	struct number_range all = {0};
+
+	for (size_t i = 0; i < s->columns.n; i++) {
+		struct number_range range = {0};
+		bool is_time = s->columns.at[i].unit == ATTAR_UNIT_NS;
+
+		for (uint32_t row = first; is_time && n > 1 && row < first + n; row++) {
 			number_range_add(&range, section_cell(s, row, i));
+			number_range_add(&all, section_cell(s, row, i));
+		}
+		scales[i] = is_time && n > 1 ? number_scale_for(&range) : (struct number_scale){0};
 	}
-	return number_scale_for(&range);
+	for (size_t i = 0; i < s->columns.n; i++)
+		if (is_exact)
+			scales[i] = number_exact_scale(&all);
+		else if (s->kind == ATTAR_SECTION_TIME_SERIES && n > 1)
+			scales[i] = number_scale_for(&all); /* its columns are compared */
+}
+
+/* Fewer than two digits would be seen; 0 is seen. */
+static bool number_is_small(const struct number_scale *scale, double value)
+{
+	static const double least[] = {10, 1, 0.1, 0.01};
+
+	return value != 0 && fabs(value) < least[scale->decimals] && scale->ns > 1;
 }
 
 void number_in_scale(struct buf *b, const struct number_scale *scale, struct cell cell)
@@ -153,10 +197,12 @@ void number_in_scale(struct buf *b, const struct number_scale *scale, struct cel
 		return;
 	}
 	value = as_double(cell) / scale->ns;
-	if (value != 0 && fabs(value) < 0.0005)
+	if (scale->is_exact && value != 0 && fabs(value) < 0.0005)
 		buf_str(b, value < 0 ? ">-0.001" : "<0.001");
+	else if (!scale->is_exact && number_is_small(scale, value))
+		number_scaled(b, ATTAR_UNIT_NS, as_double(cell));
 	else
-		grouped_double(b, value, scale->ns > 1 ? 3 : 0);
+		grouped_double(b, value, scale->decimals);
 }
 
 /* Small numbers, of which two decimals show little, have three digits. */
@@ -257,20 +303,30 @@ static void seconds_of_clock(struct buf *b, uint64_t time)
 	add_fraction(b, "", time % NS_PER_S, 9);
 }
 
+static void read_utc(struct recent_text *utc, uint64_t second)
+{
+	time_t since = (time_t)second;
+	struct tm tm = {0};
+
+	gmtime_r(&since, &tm);
+	utc->value = second;
+	utc->len = strftime(utc->text, sizeof(utc->text), "%Y-%m-%dT%H:%M:%S.", &tm);
+}
+
 void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time)
 {
 	uint64_t second = time / NS_PER_S;
+	char *to;
 
-	if (second != seconds->utc_second || !*seconds->utc) {
-		time_t since = (time_t)second;
-		struct tm tm = {0};
-
-		gmtime_r(&since, &tm);
-		strftime(seconds->utc, sizeof(seconds->utc), "%Y-%m-%dT%H:%M:%S", &tm);
-		seconds->utc_second = second;
-	}
-	add_fraction(b, seconds->utc, time % NS_PER_S, 9);
-	buf_char(b, 'Z');
+	if (second != seconds->utc.value || !seconds->utc.len)
+		read_utc(&seconds->utc, second);
+	if (!buf_reserve(b, RECENT_TEXT_MAX + DIGITS_MAX))
+		return;
+	to = recent_text_put(&seconds->utc, second, b->data + b->len);
+	to = digits_padded(to, time % NS_PER_S, 9);
+	*to++ = 'Z';
+	*to = '\0';
+	b->len = (size_t)(to - b->data);
 }
 
 void number_add_ns(struct buf *b, struct number_seconds *seconds, uint64_t time)

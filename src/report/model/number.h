@@ -19,23 +19,26 @@ void number_double(struct buf *b, double value);
 /* A duration as "1.23 us", bytes as "9.8 MiB", a rate as "2.40 GHz": three digits and the unit. */
 void number_scaled(struct buf *b, enum attar_unit unit, double value);
 
-/* A unit for several durations, "us", and the range of values that it is chosen for. */
+/* How the durations of a column are written. */
 struct number_scale {
-	const char *name;
-	double ns; /* of one */
+	const char *name; /* of the unit, "us"; NULL: each cell has its own */
+	double ns;        /* of one */
+	int decimals;
+	bool is_exact; /* small values do not get a unit of their own */
 };
-struct number_range {
-	double least, most; /* absolute values; least is not 0; both are 0 without values */
-	bool has_fractions; /* of nanoseconds */
-};
-/*
- * The unit for the durations in n rows of a section from `first` on. NULL: each has its own; so has
- * a single row, which cannot be compared.
- */
-const struct number_scale *number_scale_of_rows(
-	const struct attar_section *s, uint32_t first, uint32_t n);
 
-/* "1,234.567", without the unit; "<0.001" for what would be 0.000; "-" for none and for NaN. */
+/*
+ * Sets scales[i] for each column of a section, from the durations in n rows from `first` on. The
+ * largest value has four digits, or, if is_exact, all columns have the unit in which nanoseconds
+ * are seen. A single row cannot be compared: its cells have their own units.
+ */
+void number_scales(struct number_scale *scales, const struct attar_section *s, uint32_t first,
+	uint32_t n, bool is_exact);
+
+/*
+ * "1,234.567", without the unit; "-" for none and for NaN. What has fewer than two digits has its
+ * own unit, "16.1 us", or, if the scale is exact, is "<0.001".
+ */
 void number_in_scale(struct buf *b, const struct number_scale *scale, struct cell cell);
 
 /* A number cell for people, in its column's unit; "-" for none and for NaN. */
@@ -60,9 +63,9 @@ struct number_moment number_moment(uint64_t time);
  */
 enum { NUMBER_CLOCK_WIDTH = 15 /* "06:28:31.000000" */ };
 struct number_seconds {
-	uint64_t clock_second, utc_second; /* since 1970; valid if the text is not empty */
-	char clock[16], utc[32];
-	struct recent_text digits;
+	uint64_t clock_second; /* since 1970; valid if the text is not empty */
+	char clock[16];
+	struct recent_text utc, digits;
 };
 void number_add_clock(struct buf *b, struct number_seconds *seconds, uint64_t time);
 void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time);

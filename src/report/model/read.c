@@ -2,6 +2,7 @@
 /* Reading reports: the accessors of attar/report.h. */
 #include <math.h>
 
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 #include "report/model/fields.h"
 #include "report/model/number.h"
@@ -14,7 +15,7 @@ const char *attar_report_get_profiler(const struct attar_report *report)
 	return report_text(report, report->profiler);
 }
 
-void attar_report_get_span(
+void attar_report_get_interval(
 	const struct attar_report *report, uint64_t *ret_time, uint64_t *ret_interval_ns)
 {
 	CHECK_ARG_OR(report, "report", );
@@ -250,7 +251,7 @@ int attar_histogram_get_quantile(
 
 /* ---- trees ---- */
 
-size_t attar_tree_get_nodes(const struct attar_section *tree)
+size_t tree_get_nodes(const struct attar_section *tree)
 {
 	CHECK_ARG_OR(tree, "tree", 0);
 

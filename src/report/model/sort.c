@@ -2,6 +2,7 @@
 /* Sorting the rows of a section, with their details and named values. */
 #include <math.h>
 
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 #include "report/model/model.h"
 
@@ -121,7 +122,7 @@ static void replace(struct attar_section *s, struct sorted *to)
 	SWAP_VEC(&s->named, &to->named);
 }
 
-void attar_section_sort(struct attar_section *section, size_t column, bool descending)
+void section_sort(struct attar_section *section, size_t column, bool descending)
 {
 	CHECK_ARG_OR(section, "section", );
 

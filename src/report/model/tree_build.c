@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Building call trees. */
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 #include "report/model/tree.h"
 
@@ -17,21 +18,21 @@ struct attar_section *attar_report_tree(
 	return section;
 }
 
-void attar_section_for_trees(struct attar_section *section)
+void section_for_trees(struct attar_section *section)
 {
 	CHECK_ARG_OR(section, "section", );
 
 	section->is_for_trees = true;
 }
 
-void attar_tree_cpu(struct attar_section *tree, uint32_t node, double ns)
+void tree_set_cpu(struct attar_section *tree, uint32_t node, double ns)
 {
 	CHECK_ARG_OR(tree, "tree", );
 
 	if (tree->report->fault)
 		return;
 	if (node != ATTAR_TREE_ROOT && node >= tree->nodes.n)
-		report_set_failed(tree->report, "attar_tree_cpu() has a node that does not exist");
+		report_set_failed(tree->report, "tree_set_cpu() has a node that does not exist");
 	else if (vec_push(&tree->cpu, ((struct tree_cpu){node, ns})) < 0)
 		report_set_out_of_memory(tree->report);
 }
@@ -87,7 +88,7 @@ void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, ui
 		report_set_out_of_memory(report);
 }
 
-void attar_tree_cutoff(struct attar_section *tree, double share)
+void tree_cutoff(struct attar_section *tree, double share)
 {
 	CHECK_ARG_OR(tree, "tree", );
 

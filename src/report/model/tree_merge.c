@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/model/tree_merge.h"
 
-#include "report/model/tree.h"
 
 const char *tree_suffix(unsigned kind)
 {

@@ -10,7 +10,6 @@
 #include "report/sinks/render.h"
 
 #include "base/escape.h"
-#include "base/map.h"
 #include "report/model/spans.h"
 
 /* Tracks without a thread are threads of this process, whose number is above all pids. */

@@ -13,6 +13,7 @@
 #include "report/model/fields.h"
 #include "report/model/number.h"
 #include "report/model/tree.h"
+#include "report/sinks/repeated.h"
 
 static void add_text(struct buf *b, const char *text)
 {
@@ -23,15 +24,6 @@ static void end_row(struct attar_renderer *r)
 {
 	buf_str(&r->out, "\n");
 	render_spill(r);
-}
-
-/* Event lines have a time column. */
-static bool has_time(const struct attar_section *s)
-{
-	for (size_t i = 0; i < s->columns.n; i++)
-		if (strcmp(section_text(s, s->columns.at[i].name), "time") == 0)
-			return true;
-	return false;
 }
 
 static void add_time(struct attar_renderer *r, const struct attar_report *report)
@@ -52,6 +44,15 @@ static const char *suffix(enum attar_unit unit)
 	default:
 		return NULL;
 	}
+}
+
+/* Event lines have a time column. A duration with this name is "time_ns". */
+static bool has_time(const struct attar_section *s)
+{
+	vec_each (&s->columns, column)
+		if (!suffix(column->unit) && !strcmp(section_text(s, column->name), "time"))
+			return true;
+	return false;
 }
 
 static void add_name(struct buf *b, const char *name, enum attar_unit unit)
@@ -91,20 +92,36 @@ static void tree_head(struct buf *b, const struct attar_section *s)
 		buf_str(b, ",address,build_id,first_time");
 }
 
+/* The text is made in place, after the room for a quote. Most has nothing to escape. */
 static void add_fields(struct buf *b, const struct attar_section *s, struct cell cell)
 {
 	struct fields fields = section_fields(s, cell);
-	char text[FIELDS_TEXT_MAX];
+	char *text, copy[FIELDS_TEXT_MAX];
+	size_t len;
 
-	escape_csv(b, text, fields_text(&fields, text));
+	if (!buf_reserve(b, FIELDS_TEXT_MAX + 2))
+		return;
+	text = b->data + b->len + 1;
+	len = fields_text(&fields, text);
+	switch (escape_csv_form(text, len)) {
+	case ESCAPE_CSV_PLAIN:
+		memmove(text - 1, text, len + 1);
+		b->len += len;
+		break;
+	case ESCAPE_CSV_QUOTED:
+		text[-1] = text[len] = '"';
+		text[len + 1] = '\0';
+		b->len += len + 2;
+		break;
+	case ESCAPE_CSV_CHANGED:
+		memcpy(copy, text, len);
+		escape_csv(b, copy, len);
+	}
 }
 
-static void add_cell(
-	struct attar_renderer *r, const struct attar_section *s, uint32_t row, size_t column)
+static void add_cell(struct attar_renderer *r, const struct attar_section *s, enum attar_unit unit,
+	struct cell cell)
 {
-	struct cell cell = section_cell(s, row, column);
-	enum attar_unit unit = s->columns.at[column].unit;
-
 	if (cell.kind == CELL_TEXT)
 		add_text(&r->out, section_text(s, cell.text));
 	else if (cell.kind == CELL_FIELDS)
@@ -113,6 +130,29 @@ static void add_cell(
 		number_add_utc(&r->out, &r->seconds, cell.u64);
 	else
 		number_plain(&r->out, unit, cell);
+}
+
+static void add_cells(struct attar_renderer *r, const struct attar_section *s, uint32_t row,
+	struct repeated repeated[REPEATED_COLUMNS])
+{
+	const size_t n = s->columns.n;
+	const uint8_t *kinds = s->kinds.at + row * n;
+	const uint64_t *values = s->values.at + row * n;
+	struct buf *b = &r->out;
+
+	for (size_t i = 0; i < n; i++) {
+		struct cell cell = {(enum cell_kind)kinds[i], .bits = values[i]};
+		bool may_repeat = i && i < REPEATED_COLUMNS;
+		size_t from = b->len;
+
+		if (may_repeat && repeated_put(&repeated[i], cell, b))
+			continue;
+		if (i)
+			buf_char(b, ',');
+		add_cell(r, s, s->columns.at[i].unit, cell);
+		if (may_repeat)
+			repeated_keep(&repeated[i], cell, b, from);
+	}
 }
 
 /* The detail lines of a row as one field in the form of folded stacks: "main;work;hot". */
@@ -135,17 +175,16 @@ static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t
 
 static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 {
+	struct repeated repeated[REPEATED_COLUMNS] = {0};
 	bool timed = !has_time(s);
 	size_t detail = 0;
 
 	for (uint32_t row = 0; row < s->rows; row++) {
-		if (timed)
+		if (timed) {
 			add_time(r, s->report);
-		for (size_t i = 0; i < s->columns.n; i++) {
-			if (i || timed)
-				buf_char(&r->out, ',');
-			add_cell(r, s, row, i);
+			buf_char(&r->out, ',');
 		}
+		add_cells(r, s, row, repeated);
 		if (s->details.n)
 			detail = add_details(&r->out, s, row, detail);
 		end_row(r);

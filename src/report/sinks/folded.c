@@ -7,7 +7,6 @@
 #include "report/sinks/render.h"
 
 #include "base/escape.h"
-#include "report/model/number.h"
 #include "report/model/tree.h"
 #include "report/model/tree_merge.h"
 

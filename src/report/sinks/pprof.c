@@ -255,9 +255,31 @@ static uint64_t location_of_node(
 	return location_of(p, mapping_of_node(p, node, code), code ? code->address : 0, &line);
 }
 
-static bool is_task_root(const struct tree_node *node)
+/* The process and thread of a node; NULL: it has none. */
+static const struct tree_task *task_at(const struct pprof *p, uint32_t node)
 {
-	return node->parent == ATTAR_TREE_ROOT && node->kind == ATTAR_FRAME_TASK;
+	const struct tree_task key = {.node = node};
+
+	return p->tree->tasks.n ? bsearch(&key, p->tree->tasks.at, p->tree->tasks.n, sizeof(key),
+					  tree_task_order)
+				: NULL;
+}
+
+/* What tasks are in, such as containers or hosts, is a root above them. */
+static bool is_group(const struct pprof *p, uint32_t number)
+{
+	return p->tree->nodes.at[number].parent == ATTAR_TREE_ROOT &&
+	       p->tree->nodes.at[number].kind == ATTAR_FRAME_TASK && !task_at(p, number);
+}
+
+/* A task, or a group. Other nodes of this kind are states, which are frames. */
+static bool is_task(const struct pprof *p, uint32_t number)
+{
+	const struct tree_node *node = &p->tree->nodes.at[number];
+
+	if (node->kind != ATTAR_FRAME_TASK)
+		return false;
+	return node->parent == ATTAR_TREE_ROOT || (is_group(p, node->parent) && task_at(p, number));
 }
 
 /* pprof names a profile after its first mapping: the program with the most samples, no library. */
@@ -294,11 +316,12 @@ static int add_frames(struct pprof *p)
 	p->frames.n = 0;
 	for (uint32_t i = 0; i < p->tree->nodes.n && !p->error; i++) {
 		const struct tree_node *node = &p->tree->nodes.at[i];
+		bool has_labels = is_task(p, i);
 		struct frame frame = {.root = i};
 
-		if (node->parent != ATTAR_TREE_ROOT)
+		if (node->parent != ATTAR_TREE_ROOT && !has_labels)
 			frame.root = p->frames.at[node->parent].root;
-		if (!is_task_root(node))
+		if (!has_labels)
 			frame.location = (uint32_t)location_of_node(p, i, &at, &frame.inlined);
 		if (vec_push(&p->frames, frame) < 0)
 			return -ENOMEM;
@@ -317,16 +340,16 @@ static void add_label(struct pprof *p, const char *key, const char *text, uint64
 static void set_labels(struct pprof *p, uint32_t root)
 {
 	const struct tree_node *node = &p->tree->nodes.at[root];
-	const struct tree_task key = {.node = root}, *task = NULL;
+	const struct tree_task *task = task_at(p, root);
 
 	buf_reset(&p->labels);
 	p->labels_root = root;
-	if (!is_task_root(node))
+	if (!is_task(p, root))
 		return;
-	if (p->tree->tasks.n)
-		task = bsearch(
-			&key, p->tree->tasks.at, p->tree->tasks.n, sizeof(key), tree_task_order);
 	add_label(p, "comm", section_text(p->tree, node->name), 0);
+	if (node->parent != ATTAR_TREE_ROOT)
+		add_label(
+			p, "group", section_text(p->tree, p->tree->nodes.at[node->parent].name), 0);
 	if (task && task->pid)
 		add_label(p, "pid", NULL, task->pid);
 	if (task && task->tid)

@@ -3,6 +3,7 @@
 
 #include <locale.h>
 
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 #include "report/model/fields.h"
@@ -59,14 +60,14 @@ int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_op
 	return 0;
 }
 
-const struct attar_sink *attar_renderer_get_sink(const struct attar_renderer *renderer)
+const struct attar_sink *renderer_get_sink(const struct attar_renderer *renderer)
 {
 	CHECK_ARG_OR(renderer, "renderer", NULL);
 
 	return &renderer->format->sink;
 }
 
-void attar_renderer_resize(struct attar_renderer *renderer, unsigned columns, unsigned lines)
+void renderer_resize(struct attar_renderer *renderer, unsigned columns, unsigned lines)
 {
 	CHECK_ARG_OR(renderer, "renderer", );
 
@@ -74,7 +75,7 @@ void attar_renderer_resize(struct attar_renderer *renderer, unsigned columns, un
 	renderer->opts.lines = lines;
 }
 
-void attar_renderer_turn(struct attar_renderer *renderer)
+void renderer_turn(struct attar_renderer *renderer)
 {
 	CHECK_ARG_OR(renderer, "renderer", );
 
@@ -82,7 +83,7 @@ void attar_renderer_turn(struct attar_renderer *renderer)
 		renderer->format->turn(renderer);
 }
 
-void attar_renderer_get_delivery(
+void renderer_get_delivery(
 	struct attar_renderer *renderer, bool wait, struct attar_delivery *ret_delivery)
 {
 	CHECK_ARG_OR(renderer, "renderer", );
@@ -128,6 +129,8 @@ static bool draws(const struct attar_renderer *r, const struct attar_section *se
 
 	if (section->kind == ATTAR_SECTION_SPANS)
 		return spans;
+	if (section->is_secondary && sink->for_terminal)
+		return false;
 	return !section->is_for_trees || spans || sink->wants_trees || (is_json && r->opts.trees);
 }
 
@@ -146,12 +149,19 @@ static int leave_out_sections(const struct attar_renderer *r, const struct attar
 	return 0;
 }
 
-void attar_renderer_sort(struct attar_renderer *r, size_t column, bool reversed)
+void renderer_sort(struct attar_renderer *r, size_t column, bool reversed)
 {
 	CHECK_ARG_OR(r, "renderer", );
 
 	r->sort_column = column;
 	r->sort_reversed = reversed;
+}
+
+void renderer_limit_remarks(struct attar_renderer *r, unsigned most)
+{
+	CHECK_ARG_OR(r, "renderer", );
+
+	r->max_remarks = most;
 }
 
 static void sort_tables(const struct attar_renderer *r, const struct attar_report *report)
@@ -162,7 +172,7 @@ static void sort_tables(const struct attar_renderer *r, const struct attar_repor
 		struct attar_section *s = *it;
 
 		if (s->kind == ATTAR_SECTION_TABLE && column < s->columns.n)
-			attar_section_sort(s, column,
+			section_sort(s, column,
 				(s->columns.at[column].unit == ATTAR_UNIT_TEXT) ==
 					r->sort_reversed);
 	}
@@ -219,7 +229,7 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 	return n;
 }
 
-int attar_renderer_draw_noted(struct attar_renderer *r, const struct attar_report *report,
+int renderer_draw_noted(struct attar_renderer *r, const struct attar_report *report,
 	const struct attar_notes *notes)
 {
 	CHECK_ARG(r, "renderer");

@@ -3,6 +3,7 @@
 #ifndef REPORT_SINKS_RENDER_H
 #define REPORT_SINKS_RENDER_H
 
+#include "attar/private/report.h"
 #include "base/buf.h"
 #include "report/model/model.h"
 #include "report/model/number.h"
@@ -21,7 +22,7 @@ struct render_format {
 
 	/*
 	 * For sinks with a scheme: connects to r->address; logs its messages; and finishes at the
-	 * end, see attar_renderer_turn() and attar_renderer_get_delivery(). NULL: nothing to do.
+	 * end, see renderer_turn() and renderer_get_delivery(). NULL: nothing to do.
 	 */
 	int (*open)(struct attar_renderer *r);
 	int (*check)(const char *address); /* without connecting */
@@ -50,8 +51,9 @@ struct attar_renderer {
 	VEC(unsigned) widths; /* text: widths of the current columns of event lines */
 	VEC(bool) hidden;     /* text: whether the terminal has no room for the column */
 	void *state;          /* of the format */
-	size_t sort_column;   /* see attar_renderer_sort() */
+	size_t sort_column;   /* see renderer_sort() */
 	bool sort_reversed;
+	unsigned max_remarks; /* see renderer_limit_remarks() */
 	struct number_seconds seconds; /* the second of the last time that was drawn */
 };
 
@@ -84,7 +86,7 @@ void render_log_notes(const struct attar_renderer *r, const struct attar_report 
 
 /*
  * Appends the named values of a row as a JSON object. *at is the index of its first one in
- * section->named, initially 0, and moves to those of the next row.
+ * section->named, initially 0, and moves to the values of the next row.
  */
 void render_values(struct buf *b, const struct attar_section *s, uint32_t row, size_t *at);
 

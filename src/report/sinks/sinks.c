@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of sinks. */
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 #include "base/suggest.h"
 #include "report/sinks/render.h"
@@ -64,7 +65,7 @@ static bool has_scheme(const char *path, const char *scheme)
 }
 
 /* The longest extension counts: "x.json.gz" is not "x.gz". */
-const struct attar_sink *attar_sink_of_path(const char *path)
+const struct attar_sink *sink_of_path(const char *path)
 {
 	CHECK_ARG_OR(path, "path", NULL);
 
@@ -98,7 +99,7 @@ static void list_names(struct buf *b)
 		buf_printf(b, "%s%s", i == 0 ? "" : i + 1 == n ? " and " : ", ", sinks[i]->name);
 }
 
-int attar_sink_check_address(const char *address)
+int sink_check_address(const char *address)
 {
 	CHECK_ARG(address, "address");
 

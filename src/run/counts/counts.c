@@ -8,10 +8,9 @@
 
 #include <stdio.h>
 
+#include "attar/private/perf.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
-#include "base/file.h"
-#include "event/kernel_filter.h"
 #include "event/skipped_events.h"
 #include "perf/group.h"
 #include "perf/target.h"
@@ -496,7 +495,7 @@ static int counts_record(struct attar_run *run, void *self, const struct attar_e
 {
 	int r;
 
-	if (!run->replay && attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS)
+	if (!run->replay && target_kind_of(run->target) == ATTAR_TARGET_TASKS)
 		task_watch_see(run, event->record);
 	if (run->replay && counts_of(run)->list.n) {
 		if (event->record->type == PERF_RECORD_READ) {

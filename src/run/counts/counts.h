@@ -34,7 +34,7 @@ struct counts {
 	bool user_only; /* no permission to count kernel code */
 };
 
-PART_STATE(counts_of, struct counts, PART_COUNTS)
+SHARED_STATE(counts_of, struct counts, COUNTS)
 
 /* Opens all counted events, disabled. */
 int counts_open(struct attar_run *run);

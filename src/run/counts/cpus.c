@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/counts/cpus.h"
 
+#include "attar/private/perf.h"
 #include "base/buf.h"
 #include "perf/target.h"
 #include "run/run.h"
@@ -21,7 +22,7 @@ static char *common_cpus(const struct attar_run *run, const struct attar_event_s
 {
 	struct buf list = {0};
 	size_t n;
-	const int *cpus = attar_target_cpus(run->target, &n);
+	const int *cpus = target_cpus(run->target, &n);
 
 	for (size_t i = 0; i < n; i++)
 		if (contains(spec->cpus, spec->n_cpus, cpus[i]))
@@ -62,12 +63,12 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 		*ret_target = c->own_target;
 		return r;
 	}
-	if (spec->system_wide && attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
+	if (spec->system_wide && target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' counts a device, not a task" ATTAR_FIX
 			"use -a to watch the whole system",
 			CLIP(c->pub.name));
-	if (!spec->n_cpus || attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
+	if (!spec->n_cpus || target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return 0;
 	cpus = common_cpus(run, spec);
 	if (!cpus)

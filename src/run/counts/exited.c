@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Per-thread counts of threads that are created during the run. The kernel adds the counts of a new
- * thread to those of its creator (attr.inherit) and reports the thread's own counts when it exits
- * (attr.inherit_stat): they are subtracted from the creator's count.
+ * thread to the counts of its creator (attr.inherit) and reports the thread's own counts when it
+ * exits (attr.inherit_stat): they are subtracted from the creator's count.
  *
  * On a switch between threads with equal sets of counters, the kernel swaps their contexts instead,
  * and mixes up the counts when there are several events. Since Linux 6.12 it does not do so for
@@ -16,9 +16,9 @@
  */
 #include "run/counts/exited.h"
 
+#include "attar/private/perf.h"
 #include "base/buf.h"
 #include "perf/counter_read.h"
-#include "perf/kernel.h"
 #include "perf/target.h"
 #include "run/counts/counts.h"
 #include "run/counts/tasks.h"
@@ -151,7 +151,7 @@ int threads_remember_comms(struct attar_run *run)
 		pid_t tid = attar_counter_instance_at(c->pub.counter, i).tid;
 
 		if (tid < 0 || tid == last || has_exited(run, tid) ||
-			(!run->clock.began && tid == attar_target_command_pid(run->target)))
+			(!run->clock.began && tid == target_command_pid(run->target)))
 			continue;
 		last = tid;
 		r = remember_comm(run, tid);

@@ -48,7 +48,7 @@ struct threads {
 	bool has_losses; /* records were lost: any thread may be mixed */
 };
 
-PART_STATE(threads_of, struct threads, PART_THREADS)
+SHARED_STATE(threads_of, struct threads, THREADS)
 
 /* Requests per-thread counts and names of the watched threads. Only from open(). */
 void run_count_each_thread(struct attar_run *run);
@@ -68,8 +68,8 @@ bool run_is_unwatched(const struct attar_run *run, pid_t tid);
 bool run_knows_unwatched(const struct attar_run *run);
 
 /*
- * Finds the threads whose counts include those of threads that they created. To be called after
- * counting has ended. 0 or -ENOMEM.
+ * Finds the threads whose counts include the counts of threads that they created. To be called
+ * after counting has ended. 0 or -ENOMEM.
  */
 int threads_settle(struct attar_run *run);
 

@@ -53,9 +53,9 @@ static uint64_t difference(uint64_t a, uint64_t b)
 }
 
 /*
- * Compares the times with those of the first event. Events that begin with an exec are enabled at
- * the same time; others, one after the other, so that their enabled times differ too, and running
- * times by no more than these.
+ * Compares the times with the times of the first event. Events that begin with an exec are enabled
+ * at the same time; others, one after the other, so that their enabled times differ too, and
+ * running times by no more than these.
  */
 static int mixed_compare(struct mixed_counts *m, uint32_t thread, size_t place, bool at_exec,
 	const struct attar_read *read)

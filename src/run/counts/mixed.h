@@ -3,10 +3,10 @@
  * Threads whose recorded counts the kernel has mixed up. perf record -s opens each event on each
  * CPU. When two threads with the same counters follow each other on a CPU, the kernel exchanges the
  * counters, and their counts and times (perf_event_sync_stat()): it takes them in the order of its
- * lists, which for the first thread is that in which perf has opened them (by event, then by CPU),
- * and for the others that of inheritance (by CPU, then by event). As a result, counts are those of
- * other events and CPUs. The running times reveal this: without an exchange, all software events of
- * a thread have the same running time on a CPU.
+ * lists, which for the first thread is the order in which perf has opened them (by event, then by
+ * CPU), and for the others the order of inheritance (by CPU, then by event). As a result, counts
+ * belong to other events and CPUs. The running times reveal this: without an exchange, all software
+ * events of a thread have the same running time on a CPU.
  */
 #ifndef RUN_COUNTS_MIXED_H
 #define RUN_COUNTS_MIXED_H

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "attar/private/perf.h"
 #include "base/check_arg.h"
 #include "base/file.h"
 #include "run/counts/counts.h"
@@ -94,7 +95,7 @@ static const char *comm_of(const struct attar_run *run, pid_t tid, const char *c
 {
 	if (comm && *comm)
 		return comm;
-	if (run->command.argv && tid == attar_target_command_pid(run->target))
+	if (run->command.argv && tid == target_command_pid(run->target))
 		return basename(run->command.argv[0]);
 	return "[unknown]";
 }

@@ -5,7 +5,7 @@
 
 #include "attar/run.h"
 #include "base/vec.h"
-#include "stats/count_table.h"
+#include "sections/count_table.h"
 
 struct count_rows {
 	enum attar_count_by by;

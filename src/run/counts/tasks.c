@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/counts/tasks.h"
 
+#include "attar/private/perf.h"
 #include "base/buf.h"
 #include "base/file_limit.h"
 #include "perf/target.h"
@@ -24,7 +25,7 @@ enum {
 static bool is_needed(const struct attar_run *run)
 {
 	return counts_of(run)->list.n && !run->sources.list.n &&
-	       attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS;
+	       target_kind_of(run->target) == ATTAR_TARGET_TASKS;
 }
 
 /* Names of all tasks of the system, which include the tasks of the run. */
@@ -63,7 +64,7 @@ static int open_target(struct attar_run *run, struct task_watch *w)
 	if (r < 0)
 		return r;
 	w->target->by_exec = of->by_exec;
-	attar_target_cpus(w->target, &n_cpus);
+	target_cpus(w->target, &n_cpus);
 	if (!exited_threads_reported(run) && w->target->tids.n * n_cpus > INSTANCES_MAX)
 		return threads_of(run)->each ? open_system(run, w) : -E2BIG;
 	return 0;

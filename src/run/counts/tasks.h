@@ -22,7 +22,7 @@ struct task_watch {
 	uint64_t created;    /* processes created by watched ones, in all runs */
 };
 
-PART_STATE(task_watch_of, struct task_watch, PART_TASK_WATCH)
+SHARED_STATE(task_watch_of, struct task_watch, TASK_WATCH)
 
 /*
  * To be called before the counters are opened, so that no new thread is missed. If rings cannot be
@@ -46,7 +46,7 @@ void task_watch_see(struct attar_run *run, const struct attar_record *rec);
 /* Stops the stream and processes the remaining records, at the end of the measurement. */
 int task_watch_stop(struct attar_run *run);
 
-/* The watched thread whose records, and those of its new threads, have the id; -1: none. */
+/* The watched thread whose records, and the records of its new threads, have the id; -1: none. */
 pid_t task_watch_creator(const struct attar_run *run, uint64_t id);
 
 /* To be called before the run's streams are freed. */

@@ -9,7 +9,7 @@
 #include "run/run.h"
 
 /*
- * Keys of exited threads, and those of recorded threads whose tid is already a key, are above all
+ * Keys of exited threads, and keys of recorded threads whose tid is already a key, are above all
  * tids; the last key is for counts of unknown threads.
  */
 enum { ENDED_FIRST = 1 << 24, REUSED_FIRST = 1 << 25, UNASSIGNED = INT_MAX };

@@ -6,7 +6,7 @@
 #define RUN_COUNTS_THREADS_H
 
 #include "attar/run.h"
-#include "stats/count_table.h"
+#include "sections/count_table.h"
 
 /*
  * Adds rows for threads that were created during the run and have exited. Counts of unknown threads

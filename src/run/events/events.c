@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Sources by name: parses the text of -e and sets up their attributes. */
+#include "attar/builtin.h"
+#include "attar/private/event.h"
 #include "base/check_arg.h"
-#include "event/kernel_filter.h"
 #include "event/sample_attr.h"
-#include "run/input/database.h"
 #include "run/input/replay.h"
 #include "run/input/replay_names.h"
 #include "run/run.h"
@@ -13,29 +13,12 @@
 #include "run/events/sources.h"
 #include "source/modes.h"
 
-void run_stack_attr(const struct common_opts *o, bool stacks, const struct attar_event_spec *spec,
-	struct perf_event_attr *attr)
-{
-	if (spec) {
-		stacks |= spec->stack;
-		attr->sample_max_stack = spec->max_stack;
-	}
-	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-	attr->exclude_user = o->exclude_user;
-	attr->exclude_kernel = o->exclude_kernel;
-	attr->exclude_hv = o->exclude_kernel;
-	attr->exclude_callchain_user = o->user_callchain == 0 || o->exclude_user;
-	attr->exclude_callchain_kernel = o->kernel_callchain == 0 || o->exclude_kernel;
-	if (stacks && !(attr->exclude_callchain_user && attr->exclude_callchain_kernel))
-		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-}
-
 /* Only what is delivered can come from a profiler. */
 static int refuse_profilers(const struct attar_run *run, const struct attar_event_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (list->at[i].kind == ATTAR_EVENT_PROFILER)
-			return attar_spec_error(&list->at[i], list->at[i].column,
+			return spec_error(&list->at[i], list->at[i].column,
 				attar_fail(-EOPNOTSUPP,
 					"%s: the profiler '%s' cannot be an event here;" ATTAR_FIX
 					"it can in 'attar trace'",
@@ -109,6 +92,55 @@ int run_parse_events(
 	return r;
 }
 
+int run_check_code(const struct common_opts *o)
+{
+	return o->exclude_user && o->exclude_kernel
+		       ? attar_fail(-EINVAL,
+				 "--exclude-user and --exclude-kernel are mutually exclusive: "
+				 "nothing would be sampled")
+		       : 0;
+}
+
+static int select_code(const struct common_opts *o, struct perf_event_attr *attr)
+{
+	attr->exclude_user |= o->exclude_user;
+	attr->exclude_kernel |= o->exclude_kernel;
+	attr->exclude_hv |= o->exclude_kernel;
+	return run_check_code(o);
+}
+
+static void select_calls(const struct common_opts *o, struct perf_event_attr *attr)
+{
+	attr->exclude_callchain_user = o->user_callchain == 0 || o->exclude_user;
+	attr->exclude_callchain_kernel = o->kernel_callchain == 0 || o->exclude_kernel;
+	if (attr->exclude_callchain_user && attr->exclude_callchain_kernel)
+		attr->sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
+}
+
+void run_stack_attr(const struct common_opts *o, bool stacks, const struct attar_event_spec *spec,
+	struct perf_event_attr *attr)
+{
+	if (spec) {
+		stacks |= spec->stack;
+		attr->sample_max_stack = spec->max_stack;
+	}
+	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	if (stacks)
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	attr->exclude_user = o->exclude_user;
+	attr->exclude_kernel = o->exclude_kernel;
+	attr->exclude_hv = o->exclude_kernel;
+	select_calls(o, attr);
+}
+
+int run_select_sampled(const struct common_opts *o, struct perf_event_attr *attr)
+{
+	if (!attr->sample_period || attr->type == PERF_TYPE_TRACEPOINT)
+		return 0;
+	select_calls(o, attr);
+	return select_code(o, attr);
+}
+
 /* --exclude-user and --exclude-kernel add to the modifiers of the event. */
 static int exclude(const struct common_opts *o, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr)
@@ -118,10 +150,7 @@ static int exclude(const struct common_opts *o, const struct attar_event_spec *s
 	if ((spec->exclude_user && o->exclude_kernel) || (spec->exclude_kernel && o->exclude_user))
 		return attar_fail(-EINVAL, "'%s' with --exclude-%s: nothing would be sampled",
 			CLIP(spec->name), o->exclude_user ? "user" : "kernel");
-	attr->exclude_user |= o->exclude_user;
-	attr->exclude_kernel |= o->exclude_kernel;
-	attr->exclude_hv |= o->exclude_kernel;
-	return 0;
+	return select_code(o, attr);
 }
 
 int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
@@ -147,7 +176,7 @@ static int read_batch(struct attar_run *run, const struct attar_event_spec *spec
 {
 	const struct attar_event_option *batch = attar_spec_get_option(spec, "batch");
 
-	return batch && !strcmp(batch->value, "1") ? attar_run_read_within(run, 0) : 0;
+	return batch && !strcmp(batch->value, "1") ? run_read_within(run, 0) : 0;
 }
 
 int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn)

@@ -2,6 +2,7 @@
 /* Expressions of users on the events of a run: attributes such as key=, and options. */
 #include "run/events/expressions.h"
 
+#include "attar/private/event.h"
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 #include "base/proc_memory.h"
@@ -11,10 +12,11 @@
 #include "run/input/hosts.h"
 #include "run/input/replay.h"
 #include "run/input/replay_names.h"
+#include "run/parts/texts.h"
+#include "run/parts/names.h"
 #include "run/run.h"
 #include "run/events/sources.h"
 #include "source/expr_names.h"
-#include "stream/stream.h"
 
 enum { PRINTED_MAX = 1 << 16 };
 
@@ -48,6 +50,27 @@ static size_t comm_of(void *ctx, const struct attar_expr_record *record, uint64_
 	return expr_name_comm(run->stream, (pid_t)number, ret_text, max);
 }
 
+static size_t group_of_task(void *ctx, const struct attar_expr_record *record,
+	enum attar_expr_group group, int32_t tid, char *ret_text, size_t max)
+{
+	static const enum run_name kinds[] = {[ATTAR_EXPR_CGROUP] = RUN_NAME_CGROUP,
+		[ATTAR_EXPR_UNIT] = RUN_NAME_UNIT,
+		[ATTAR_EXPR_CONTAINER] = RUN_NAME_CONTAINER,
+		[ATTAR_EXPR_POD] = RUN_NAME_POD};
+	struct attar_run *run = ctx;
+	const char *name;
+	size_t n;
+
+	if (!record) {
+		names_ask(run);
+		return 0;
+	}
+	name = names_of_tid(run, kinds[group], tid);
+	n = strnlen(name, max);
+	memcpy(ret_text, name, n);
+	return n;
+}
+
 /* The length of a text; 0: it has control characters, and is what the memory is used for now. */
 static size_t printable(const char *text, size_t n)
 {
@@ -68,13 +91,14 @@ static void note_late_read(struct attar_run *run, const struct attar_expr_record
 }
 
 /* What would be read now may be of another call. */
-static size_t not_read(struct attar_run *run, char *ret_text, size_t max)
+static size_t not_read(struct attar_run *run, bool is_lost, char *ret_text, size_t max)
 {
-	static const char unknown[] = "[unknown]";
-	size_t n = MIN(max, sizeof(unknown) - 1);
+	const char *text = is_lost ? "[lost]" : "[unknown]";
+	size_t n = MIN(max, strlen(text));
 
-	run->notes.unknown_texts++;
-	memcpy(ret_text, unknown, n);
+	run->notes.unknown_texts += !is_lost;
+	run->notes.lost_texts += is_lost;
+	memcpy(ret_text, text, n);
 	return n;
 }
 
@@ -100,6 +124,8 @@ static void expressions_free(struct attar_run *run, void *self)
 	buf_done(self);
 }
 
+#define EMPTY "\"\"" /* 0 bytes would be no text */
+
 /*
  * The text at an address of the process, as it is now; 0: the process has exited or has other data
  * there, or the recording does not have it.
@@ -109,14 +135,22 @@ static size_t text_in_process(void *ctx, const struct attar_expr_record *record,
 {
 	struct attar_run *run = ctx;
 	size_t n = 0, page = 4096 - number % 4096;
+	enum texts_found found;
 	ssize_t got;
 
 	if (!number || record->tid <= 0)
 		return 0;
 	if (run->replay)
 		return not_recorded(run);
+	found = run_text_of_call(run, record, number, ret_text, max, &n);
+	if (found == TEXTS_FOUND && !n) {
+		n = MIN(max, strlen(EMPTY));
+		memcpy(ret_text, EMPTY, n);
+	}
+	if (found == TEXTS_FOUND || run_reads_only_copies(run))
+		return n;
 	if (!run->notes.trusts_reads)
-		return not_read(run, ret_text, max);
+		return not_read(run, found == TEXTS_LOST, ret_text, max);
 	for (size_t want = MIN(page, max); n < max; want = MIN((size_t)4096, max - n)) {
 		const char *end;
 
@@ -191,6 +225,7 @@ void run_expr_opts(struct attar_run *run, struct attar_expr_opts *opts)
 	opts->output = take_output;
 	opts->fd_name = file_in_process;
 	opts->ustring = text_in_process;
+	opts->group_get = group_of_task;
 }
 
 int run_choose_filter(
@@ -209,12 +244,12 @@ static const struct attar_event_option *find_origin(
 	size_t name;
 
 	for (size_t i = 0; spec && i < spec->n_options; i++)
-		if (attar_event_option_expr(&spec->options[i], &name) == text)
+		if (event_option_expr(&spec->options[i], &name) == text)
 			return &spec->options[i];
 	return NULL;
 }
 
-/* The run whose names and processes those of the source's events are. */
+/* The run that has the names and processes of the source's events. */
 static struct attar_run *run_of(struct attar_run *run, uint32_t source)
 {
 	const struct source *s =
@@ -235,7 +270,7 @@ static int new_expr(const char *text, const struct attar_event_spec *spec,
 		opts->ret_column = &column;
 	r = attar_expr_new(text, spec && !opts->n_variables ? spec->format : NULL, opts, ret_expr);
 	if (r < 0 && column)
-		return attar_spec_error(spec,
+		return spec_error(spec,
 			origin->value_column + (unsigned)(text - origin->value) + column - 1, r);
 	return r;
 }
@@ -295,7 +330,7 @@ static int check_attribute(struct attar_run *run, const struct attar_event_spec 
 		.n_variables = !strcmp(option->name, "printkey"),
 		.variables = &key};
 	size_t name;
-	const char *text = attar_event_option_expr(option, &name);
+	const char *text = event_option_expr(option, &name);
 	struct attar_expr *expr = NULL;
 	int r = 0;
 
@@ -324,7 +359,7 @@ int run_count_filter(
 
 	filter_free(choice.keep);
 	if (r == 0 && !choice.in_kernel)
-		return attar_spec_error(spec, spec->filter_column,
+		return spec_error(spec, spec->filter_column,
 			attar_fail(-EINVAL,
 				"events are counted in the kernel, which cannot apply this filter: "
 				"%s%s",

@@ -6,11 +6,9 @@
 
 #include "base/buf.h"
 #include "base/check_arg.h"
-#include "base/suggest.h"
 #include "run/input/needed_events.h"
 #include "run/run.h"
 #include "run/events/open.h"
-#include "run/events/sources.h"
 
 /* Exceeds every record, so that its value is 0. */
 static const struct attar_field absent = {.offset = UINT16_MAX, .size = UINT16_MAX, .name = ""};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/events/open.h"
 
-#include "base/buf.h"
-#include "base/file_limit.h"
 #include "perf/counter.h"
 #include "perf/target.h"
 #include "run/counts/counts.h"
@@ -13,7 +11,6 @@
 #include "run/rings.h"
 #include "run/run.h"
 #include "run/events/sources.h"
-#include "stream/stream.h"
 
 static int close_events(struct attar_run *run)
 {

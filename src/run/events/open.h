@@ -14,7 +14,7 @@ struct run_opening {
 	const struct attar_input *input; /* whose events are being added; NULL: none */
 };
 
-PART_STATE(opening_of, struct run_opening, PART_OPENING)
+SHARED_STATE(opening_of, struct run_opening, OPENING)
 
 /* Opens everything. To be called for each run of the command; closes what the last one opened. */
 int open_all(struct attar_run *run);

@@ -57,11 +57,10 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	CHECK_OPENING(run);
 
 	struct perf_event_attr attr = {0};
-	int r;
+	int r = run_check_code(&run->opts);
 
-	if (run->opts.exclude_user && run->opts.exclude_kernel)
-		return attar_fail(-EINVAL, "--exclude-user and --exclude-kernel are mutually "
-					   "exclusive: nothing would be sampled");
+	if (r < 0)
+		return r;
 	if (run->replay && !run->opts.event)
 		return replay_add_sampler(run, stacks, fn);
 	r = check_freq(&run->opts);

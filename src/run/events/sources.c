@@ -3,10 +3,12 @@
 #include "run/events/sources.h"
 
 #include "base/check_arg.h"
+#include "base/daily.h"
 #include "event/sample_attr.h"
 #include "perf/target.h"
 #include "run/parts.h"
 #include "run/parts/programs.h"
+#include "run/parts/kernel_stacks.h"
 #include "run/parts/user_stacks.h"
 #include "run/rings.h"
 #include "run/run.h"
@@ -57,7 +59,10 @@ int attar_run_source(struct attar_run *run, const char *name, const struct perf_
 	CHECK_ARG(fn, "fn");
 	CHECK_OPENING(run);
 
-	return run_add_source(run, name, attr, fn);
+	struct perf_event_attr selected = *attr;
+	int r = run_select_sampled(&run->opts, &selected);
+
+	return r < 0 ? r : run_add_source(run, name, &selected, fn);
 }
 
 int run_source_filter(struct attar_run *run, uint32_t i, const char *text)
@@ -115,8 +120,9 @@ static void fall_back_to_clock(struct source *s)
 	s->use->is_fallback_allowed = false;
 	free(s->name);
 	s->name = strdup("cpu-clock");
-	log_note("no hardware cycle counter (a virtual machine without a PMU?): sampling cpu-clock "
-		 "instead, which does not sample code that runs with interrupts disabled");
+	(daily_is_first("no-pmu") ? log_note : log_debug)(
+		"no hardware cycle counter (a virtual machine without a PMU?): sampling cpu-clock "
+		"instead, which does not sample code that runs with interrupts disabled");
 }
 
 static struct counter_cpus source_cpus(const struct attar_run *run, const struct source *s)
@@ -157,7 +163,8 @@ static int open_counter(void *ctx, struct source *s)
 	}
 	if (r < 0)
 		return user_stacks_refused(run, s->name, r);
-	return sample_filter_attach(sample_filter_run(run, s), s);
+	r = sample_filter_attach(sample_filter_run(run, s), s);
+	return r < 0 ? r : kernel_stacks_attach(run, s);
 }
 
 static void closing(struct source *s)

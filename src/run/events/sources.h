@@ -28,8 +28,8 @@ struct source_use {
 	bool is_fallback_allowed; /* cpu-clock may replace it */
 	struct several {
 		bool is_on; /* in this round: its samples may go to `repeats` or `turns` */
-		attar_repeats_fn *repeats; /* of attar_run_source_repeats(); NULL: none */
-		attar_turns_fn *turns; /* of attar_run_source_turns(), with the source `other` */
+		attar_repeats_fn *repeats; /* of run_source_repeats(); NULL: none */
+		attar_turns_fn *turns;     /* of run_source_turns(), with the source `other` */
 		uint32_t other;
 	} several;
 	/* Only if fn is source_act(): see run/parts/actions.h. */
@@ -59,6 +59,15 @@ extern const struct source_ops run_source_ops;
  */
 void run_stack_attr(const struct common_opts *opts, bool stacks,
 	const struct attar_event_spec *spec, struct perf_event_attr *attr);
+
+/* -EINVAL: --exclude-user and --exclude-kernel leave nothing. */
+int run_check_code(const struct common_opts *opts);
+
+/*
+ * Adds --exclude-user and --exclude-kernel to attr, -EINVAL as above; and the options for call
+ * chains, if attr samples code that is not named by the event itself, as a tracepoint is.
+ */
+int run_select_sampled(const struct common_opts *opts, struct perf_event_attr *attr);
 
 /*
  * Parses an event list; the run owns the result. -EOPNOTSUPP: one of the events is a profiler.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/input/database.h"
 
-#include "base/check_arg.h"
 #include "base/place.h"
 #include "report/sinks/sqlite/input.h"
 #include "report/sinks/sqlite/output.h"
@@ -26,7 +25,7 @@ int run_database_open(struct attar_run *run)
 		bool is_set;
 	} all[] = {{"a command", run->command.argv != NULL}, {"--pids", run->opts.pids},
 		{"--tids", run->opts.tids}, {"--cpus", run->opts.cpus},
-		{"--cgroups", run->opts.cgroups}, {"--interval", run->opts.interval},
+		{"--cgroups", run->opts.recorded_cgroups}, {"--interval", run->opts.interval},
 		{"--duration", run->opts.duration}};
 
 	if (!(run->profiler->uses & ATTAR_USES_DATABASE))

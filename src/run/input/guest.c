@@ -15,9 +15,11 @@
 #include <strings.h>
 #include <sys/syscall.h>
 
+#include "attar/builtin.h"
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/proc.h"
+#include "base/scan_budget.h"
 
 #define KVM_DIR "/sys/kernel/debug/kvm"
 
@@ -25,6 +27,7 @@ enum {
 	ARGUMENTS_MAX = 1 << 20, /* bytes of a command line */
 	VCPUS_MAX = 8192,        /* more than KVM allows */
 	LINE_BYTES = 256,        /* bytes of a file about a thread */
+	SCAN_USER_NS = 100000000,
 };
 
 /* ---- the process ---- */
@@ -64,6 +67,7 @@ static int check_process(pid_t pid)
 struct search {
 	const char *uuid;
 	pid_t found;
+	struct scan_budget scans;
 };
 
 static int has_uuid(void *ctx, int pid)
@@ -75,7 +79,7 @@ static int has_uuid(void *ctx, int pid)
 	char path[32];
 
 	/* reading the arguments of any process could take for ever, as its pages do */
-	if (check_process(pid) < 0) {
+	if (scan_budget_each_fd(&s->scans, pid, is_vm, &pid) <= 0) {
 		attar_error_clear();
 		return 0;
 	}
@@ -103,7 +107,11 @@ static bool is_number(const char *text)
 
 int guest_find(const char *text, pid_t *ret_pid)
 {
-	struct search search = {.uuid = text};
+	struct search search = {.uuid = text,
+		.scans = {.what = "open files",
+			.effect =
+				"guests that they run may not be found: give the ID of the process",
+			.user_ns = SCAN_USER_NS}};
 	uint64_t number;
 	int r;
 

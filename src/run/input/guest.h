@@ -3,6 +3,7 @@
 #ifndef RUN_INPUT_GUEST_H
 #define RUN_INPUT_GUEST_H
 
+#include "attar/builtin.h"
 #include "attar/profiler.h"
 #include "base/vec.h"
 

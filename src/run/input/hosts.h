@@ -44,7 +44,7 @@ struct run_hosts {
 	struct attar_run *reads_for; /* it reads events of a host for this run; NULL: none */
 };
 
-PART_STATE(hosts_of, struct run_hosts, PART_HOSTS)
+SHARED_STATE(hosts_of, struct run_hosts, HOSTS)
 
 /* Whether the run has events of other hosts. */
 static inline bool hosts_are_used(const struct run_hosts *hosts)

@@ -7,15 +7,12 @@
 #include "event/sample_attr.h"
 #include "peer/receiver.h"
 #include "run/directory.h"
-#include "run/input/guest.h"
 #include "run/input/hosts.h"
 #include "run/input/pull.h"
 #include "run/input/replay.h"
-#include "run/input/replay_names.h"
 #include "run/parts.h"
 #include "run/run.h"
 #include "run/parts/actions.h"
-#include "run/events/sources.h"
 #include "run/stop.h"
 
 enum { ATTRIBUTES_MAX = 256 };

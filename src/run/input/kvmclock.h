@@ -5,7 +5,7 @@
  *	system_time + ((guest's TSC - tsc_timestamp) << tsc_shift) * tsc_to_system_mul / 2^32
  *
  * with numbers that KVM writes to the guest's memory, and to the event kvm:kvm_pvclock_update. The
- * guest's TSC is that of the host, scaled and with an offset.
+ * guest's TSC is the TSC of the host, scaled and with an offset.
  */
 #ifndef RUN_INPUT_KVMCLOCK_H
 #define RUN_INPUT_KVMCLOCK_H

@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "event/list.h"
-#include "run/input/replay.h"
 #include "run/input/replay_names.h"
 #include "run/run.h"
 
@@ -17,7 +16,7 @@ static bool is_usdt(const char *event)
 	return !strncmp(event, "usdt:", strlen("usdt:"));
 }
 
-/* Of an event without its filter and attributes; the file of a USDT probe has slashes. */
+/* Without the filter and attributes of the event; the file of a USDT probe has slashes. */
 static size_t name_length(const char *event)
 {
 	const char *colon = is_usdt(event) ? strrchr(event, ':') : NULL;

@@ -2,7 +2,6 @@
 #include "run/input/pull.h"
 
 #include "peer/receiver.h"
-#include "run/deliver.h"
 #include "run/input/hosts.h"
 #include "run/input/replay.h"
 #include "run/intervals.h"
@@ -53,7 +52,7 @@ static uint64_t since(const void *ctx)
 	return receiver_since(ctx);
 }
 
-/* Of all senders together. A run for a short time waits for them for a second. */
+/* The time limit for all senders. A run for a short time waits for them for a second. */
 static uint64_t deadline(const struct attar_run *run)
 {
 	const uint64_t duration = run->opts.duration;
@@ -77,7 +76,10 @@ int pull_open(struct attar_run *run, struct recording **ret_recording)
 		return r;
 	input.ctx = pull_of(run)->receiver;
 	input.fd = receiver_fd(pull_of(run)->receiver);
-	return recording_open_input(run->opts.pull, &input, ret_recording);
+	r = recording_open_input(run->opts.pull, &input, ret_recording);
+	if (r == 0)
+		receiver_begin(pull_of(run)->receiver, run->opts.duration);
+	return r;
 }
 
 /*

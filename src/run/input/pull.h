@@ -14,7 +14,7 @@ struct run_pull {
 	uint64_t reached;          /* ns: all events before this time were delivered; 0: unknown */
 };
 
-PART_STATE(pull_of, struct run_pull, PART_PULL)
+SHARED_STATE(pull_of, struct run_pull, PULL)
 
 /* Checks the option, which takes the place of --input. */
 int pull_prepare(struct attar_run *run);

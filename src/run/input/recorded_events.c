@@ -153,7 +153,7 @@ int recorded_events_add(struct attar_run *run, struct recording_writer *w)
 
 /* ---- losses ---- */
 
-/* Of one instance of an event, since `earlier`; 0 if it cannot be read. */
+/* The losses of one instance of an event, since `earlier`; 0 if they cannot be read. */
 static uint64_t new_losses(
 	const struct attar_counter *counter, const struct counter_fd *fd, struct map *earlier)
 {

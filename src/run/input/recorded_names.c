@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/input/recorded_names.h"
 
+#include "attar/private/symbol.h"
 #include "peer/receiver.h"
 #include "peer/symbol_list.h"
 #include "perfdata/portable_names.h"
@@ -123,7 +124,7 @@ void recorded_names_remark(const struct attar_run *run, struct attar_report *rep
 	if (names->why && run->symbols->kernel.refused)
 		attar_report_remark(report, "kernel addresses have no names: %s %s",
 			run->opts.input, names->why);
-	attar_symbols_get_stats(run->symbols, &stats);
+	symbols_get_stats(run->symbols, &stats);
 	if (replaced)
 		remark_replaced(replaced, stats.files_replaced, report);
 	if (unreadable)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of functions for the addresses of a recording: only those of the kernel and the files that
+ * Names of functions for the addresses of a recording: only names of the kernel and the files that
  * were recorded, not of others that are now in their place.
  */
 #ifndef RUN_INPUT_RECORDED_NAMES_H

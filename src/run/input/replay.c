@@ -7,7 +7,6 @@
 #include "base/check_arg.h"
 #include "event/list.h"
 #include "run/counts/mixed.h"
-#include "run/deliver.h"
 #include "run/input/database.h"
 #include "run/input/pull.h"
 #include "run/input/recorded_names.h"
@@ -15,7 +14,6 @@
 #include "run/input/replay_names.h"
 #include "run/run.h"
 #include "run/events/expressions.h"
-#include "run/events/inputs.h"
 #include "run/parts/sample_filter.h"
 #include "run/events/sources.h"
 #include "run/parts/timer.h"
@@ -30,9 +28,7 @@ static int refuse_options(const struct attar_run *run)
 	if (run->command.argv)
 		return attar_fail(-EINVAL, "--input conflicts with a command");
 	if (run->opts.cgroups)
-		return attar_fail(-EINVAL,
-			"--input conflicts with --cgroups: a recording does not say in which "
-			"control groups tasks are" ATTAR_FIX "select tasks with --pids or --tids");
+		return attar_fail(-EINVAL, "--pull conflicts with --cgroups");
 	return 0;
 }
 
@@ -186,7 +182,7 @@ int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 
 /*
  * Whether the text that requests the source has a name that only the recording gives its events, as
- * an alias. By such a name it is these events; by that of a tracepoint, all of the tracepoint.
+ * an alias. By such a name it is these events; by the name of a tracepoint, all of the tracepoint.
  */
 static bool has_recorded_name(
 	const struct attar_run *run, const struct source *s, const char **ret_name, size_t *ret_len)
@@ -330,7 +326,8 @@ static bool is_plain(const struct attar_run *run, const struct replay_sources *e
 	const struct source *s;
 
 	if (event->numbers.n != 1 || run->select.cpus.n ||
-		(!run->select.is_on && (run->select.pids.n || run->select.tids.n)))
+		(!run->select.is_on && (run->select.pids.n || run->select.tids.n ||
+						run->select.has_names)))
 		return false;
 	s = &run->sources.list.at[event->numbers.at[0]];
 	return !s->keep && !s->modes && (!source_spec(s) || !source_spec(s)->n_only_cpus);

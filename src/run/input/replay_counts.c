@@ -57,7 +57,7 @@ static size_t find_fit(const struct attar_run *run, const struct counted *c, enu
 
 /*
  * The index of its event in the recording; the number of these events: it has none. A count in more
- * modes than those of the event cannot be divided.
+ * modes than the event has cannot be divided.
  */
 static size_t replay_counts_find(const struct attar_run *run, const struct counted *c)
 {
@@ -241,7 +241,7 @@ int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 	return r;
 }
 
-/* The count of a thread is unknown if the kernel has mixed it up with that of another event. */
+/* The count of a thread is unknown if the kernel has exchanged it with another event. */
 static struct attar_value latest(
 	const struct attar_run *run, const struct counted *c, size_t instance)
 {

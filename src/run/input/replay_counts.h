@@ -32,7 +32,7 @@ int replay_counts_take(struct attar_run *run, const struct attar_event *ev);
 /* Notes the end of a thread, whose counts the recording may lack. 0 or -ENOMEM. */
 int replay_counts_exited(struct attar_run *run, const struct attar_event *ev);
 
-/* At the end, if there are no counts: why. If those of some threads are missing: of how many. */
+/* At the end, if there are no counts: why. If some threads have no counts: how many. */
 void replay_counts_remark(const struct attar_run *run, struct attar_report *report);
 
 /* What counts_read() does for counters of the kernel. */

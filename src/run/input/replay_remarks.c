@@ -105,7 +105,7 @@ static bool writes_side_band(const struct perf_event_attr *attr)
 
 /*
  * The kernel counts what an event has lost: samples, and the side-band records that it writes.
- * Without these counts, LOST records have those of all events of a ring.
+ * Without these counts, LOST records have the losses of all events of a ring.
  */
 static bool loses_side_band(const struct attar_run *run, uint64_t lost)
 {

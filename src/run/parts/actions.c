@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/parts/actions.h"
 
-#include "base/check_arg.h"
+#include "attar/private/report.h"
 #include "run/intervals.h"
 #include "run/parts/emitters.h"
 #include "run/run.h"
@@ -77,7 +77,7 @@ static void columns(struct attar_section *lines)
 	attar_section_main(lines);
 	attar_section_column(lines, "text", ATTAR_UNIT_TEXT);
 	attar_section_main(lines);
-	attar_section_plain(lines);
+	section_plain(lines);
 }
 
 /* The time and event are those that ended the line; event NULL: it was not ended. */
@@ -110,7 +110,7 @@ static int show_lines(struct attar_run *run, const struct attar_event *event)
 	size_t used = 0;
 	int r = 0;
 
-	if (!attar_run_wants_lines(run)) {
+	if (!attar_run_wants(run, ATTAR_WANT_LINES)) {
 		buf_reset(unfinished);
 		return 0;
 	}
@@ -148,7 +148,7 @@ static int evaluate(struct attar_run *run, struct source *s, const struct attar_
 
 int actions_end(struct attar_run *run)
 {
-	if (!unfinished_of(run)->len || !attar_run_wants_lines(run))
+	if (!unfinished_of(run)->len || !attar_run_wants(run, ATTAR_WANT_LINES))
 		return 0;
 	buf_char(unfinished_of(run), '\n');
 	return show_lines(run, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/parts/emitters.h"
 
+#include "attar/builtin.h"
+#include "attar/private/event.h"
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "run/counts/counts.h"
@@ -14,7 +16,7 @@
 #include "run/parts/sample_filter.h"
 #include "run/events/sources.h"
 
-/* Of such a run: the events that its profiler has made of the current one, attar_run_emit(). */
+/* The events that the profiler of such a run has made of the current one, run_emit(). */
 struct run_emitted {
 	struct attar_format *format; /* NULL: its events are the events of its sources, unchanged */
 	struct buf records;          /* n, of format->size bytes */
@@ -28,7 +30,7 @@ struct run_emitters {
 
 PART_STATE(emitters_of, struct run_emitters, PART_EMITTERS)
 
-bool attar_run_emits(const struct attar_run *run)
+bool run_emits(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", false);
 
@@ -43,7 +45,7 @@ static void run_emitted_done(struct run_emitted *emitted)
 	buf_done(&emitted->records);
 }
 
-int attar_run_emit_fields(struct attar_run *run, const char *format)
+int run_emit_fields(struct attar_run *run, const char *format)
 {
 	CHECK_OWN(run, "run");
 	CHECK_ARG(format, "format");
@@ -52,12 +54,12 @@ int attar_run_emit_fields(struct attar_run *run, const char *format)
 	struct run_emitted *emitted = &emitters_of(run)->emitted;
 
 	if (!run->select.emits_to)
-		return attar_fail(-EINVAL, "attar_run_emit_fields(): the profiler is not an event");
+		return attar_fail(-EINVAL, "run_emit_fields(): the profiler is not an event");
 	run_emitted_done(emitted);
 	return attar_format_parse(run->profiler->name, format, strlen(format), &emitted->format);
 }
 
-int attar_run_emit(struct attar_run *run, const void *raw)
+int run_emit(struct attar_run *run, const void *raw)
 {
 	CHECK_ARG(run, "run");
 	CHECK_ARG(raw, "raw");
@@ -65,8 +67,8 @@ int attar_run_emit(struct attar_run *run, const void *raw)
 	struct run_emitted *emitted = &emitters_of(run)->emitted;
 
 	if (!emitted->format)
-		return attar_fail(-EINVAL, "attar_run_emit(): the event has no fields" ATTAR_FIX
-					   "call attar_run_emit_fields() from open()");
+		return attar_fail(-EINVAL, "run_emit(): the event has no fields" ATTAR_FIX
+					   "call run_emit_fields() from open()");
 	buf_add(&emitted->records, raw, emitted->format->size);
 	if (buf_failed(&emitted->records))
 		return base_oom();
@@ -124,7 +126,7 @@ static int no_emitter(const struct attar_run *run, const struct attar_event_spec
 	for (const struct attar_profiler *const *p = run->directory->list(); *p; p++)
 		if ((*p)->emits)
 			buf_printf(&names, "%s%s", names.len ? ", " : "", (*p)->name);
-	return attar_spec_error(spec, spec->column,
+	return spec_error(spec, spec->column,
 		attar_fail(-EOPNOTSUPP,
 			"the profiler '%s' does not emit events; those that do are: %s",
 			spec->profiler, buf_text(&names)));
@@ -138,7 +140,7 @@ static const struct attar_profiler *find_emitter(const struct attar_run *run, co
 	return NULL;
 }
 
-/* Of these options, an event can have its own. */
+/* Whether an event can have an option of its own. */
 static bool may_be_own(const struct attar_option *option)
 {
 	static const char *const names[] = {"cpus", "pids", "tids", "interval", "count", "exit-N",
@@ -194,7 +196,7 @@ static int set_options(struct attar_run *run, const struct attar_event_spec *spe
 	if (r >= 0)
 		return 0;
 	r = attar_context(r == -ENOENT ? -EINVAL : r, "%s", spec->profiler);
-	return attar_spec_error(spec, spec->filter_column ? spec->filter_column : spec->column, r);
+	return spec_error(spec, spec->filter_column ? spec->filter_column : spec->column, r);
 }
 
 /* What the emitter's run has in common with the other one. */
@@ -269,7 +271,7 @@ static int open_profiler(struct attar_run *run)
 
 /*
  * Timers of CPUs, and states of tasks, need a command line that watches CPUs too. All events of a
- * recording are read, but those of other tasks than --pids are not delivered.
+ * recording are read, but events of other tasks than --pids are not delivered.
  */
 static int watch_cpus(struct attar_run *run, const struct attar_run *emitter)
 {
@@ -419,7 +421,8 @@ static int emitter_act(
 /* ---- its sources ---- */
 
 /*
- * The event as the other profiler sees it: its attributes, and its fields or those of its source.
+ * The event as the other profiler sees it: its attributes, and its fields or the fields of its
+ * source.
  */
 static struct attar_event_spec *emitters_show(const struct emitter *e, const struct source *emitted)
 {

@@ -12,7 +12,6 @@
  */
 #include <stdio.h>
 
-#include "base/check_arg.h"
 #include "run/deliver.h"
 #include "run/intervals.h"
 #include "run/parts.h"

@@ -4,6 +4,7 @@
 #include "run/input/needed_events.h"
 #include "run/parts.h"
 #include "run/parts/group_select.h"
+#include "run/parts/names.h"
 #include "run/run.h"
 #include "run/events/sources.h"
 #include "stream/procs.h"
@@ -55,11 +56,13 @@ static int groups_complete(struct attar_run *run, void *self)
 	struct group_select *g = &run->select.groups;
 	int r;
 
-	if (!g->is_on)
+	if (!g->is_on && !(names_are_on(run) && run_watches_system(run)))
 		return 0;
 	g->misses_moves = !needed_event_exists(run, moves.event);
 	r = group_events_add(run, &moves);
-	return r == 0 && sizeof(long) >= sizeof(uint64_t) ? group_events_add(run, &clones) : r;
+	return r == 0 && g->is_on && sizeof(long) >= sizeof(uint64_t)
+		       ? group_events_add(run, &clones)
+		       : r;
 }
 
 /* 0: it has exited. */
@@ -213,11 +216,16 @@ static int on_move(struct attar_run *run, void *self, const struct attar_event *
 {
 	const struct group_select *g = &run->select.groups;
 	pid_t tid = (pid_t)attar_arg_u64(ev, PID), pid;
-	enum group_mark mark = mark_of_move(g, ev, tid);
+	enum group_mark mark;
 	struct thread *t;
+	size_t length;
+	const char *path = attar_arg_text(ev, PATH, &length);
 
-	if ((int)attar_arg_i64(ev, ROOT) != g->number || tid <= 0)
+	if (names_are_on(run))
+		names_see_move(run, tid, path, length);
+	if (!g->is_on || (int)attar_arg_i64(ev, ROOT) != g->number || tid <= 0)
 		return 0;
+	mark = mark_of_move(g, ev, tid);
 	pid = pid_of(run, tid);
 	t = procs_thread(&run->stream->procs, pid ? pid : tid, tid);
 	if (!t)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/parts/group_select.h"
 
-#include "base/log.h"
 #include "perf/target.h"
 #include "run/run.h"
 #include "stream/procs.h"
-#include "stream/stream.h"
 
 enum { TICK_NS = 20000000 }; /* the start of a thread in /proc is not exact */
 

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include "base/check_arg.h"
+#include "attar/builtin.h"
 #include "base/memory.h"
 #include "base/parse.h"
 #include "perf/inherit_cost.h"
@@ -137,7 +137,7 @@ static void overhead_remark(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	const struct run_overhead *overhead = self;
-	double seconds = (double)attar_run_elapsed(run) / SECOND_NS;
+	double seconds = (double)run_elapsed(run) / SECOND_NS;
 
 	if (!overhead->selects || run->opts.sampling_limit || scope != ATTAR_SCOPE_WHOLE)
 		return;

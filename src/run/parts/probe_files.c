@@ -157,7 +157,7 @@ static void remark_on(
 			file->path);
 }
 
-/* Of the last report of a run without events: files that no process has mapped. */
+/* In the last report of a run without events: files that no process has mapped. */
 static void probe_files_remark(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {

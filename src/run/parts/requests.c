@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "attar/builtin.h"
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 #include "run/run.h"
 #include "run/events/open.h"
@@ -23,7 +25,7 @@ void attar_run_request_report(struct attar_run *run)
 		__atomic_store_n(&requests_of(run)->report, 1, __ATOMIC_RELEASE);
 }
 
-int attar_run_mark(struct attar_run *run, const char *text)
+int run_mark(struct attar_run *run, const char *text)
 {
 	CHECK_OWN(run, "run");
 	CHECK_ARG(text, "text");
@@ -51,7 +53,7 @@ void requests_mark(struct attar_run *run, struct attar_report *report)
 	struct run_requests *requests = requests_of(run);
 
 	if (requests->marker)
-		attar_report_remark(report, "marker: %s", requests->marker);
+		report_remark_first(report, "marker: %s", requests->marker);
 	requests->marker = NULL;
 }
 

@@ -30,8 +30,11 @@ PART_STATE(sample_filter_of, struct sample_filter, PART_SAMPLE_FILTER)
 
 enum { PID_MAX = 4 << 20 };
 
-/* Bits of the field common_flags of tracepoints: TRACE_FLAG_* of the kernel. */
-enum { FLAG_IRQS_OFF = 0x01, FLAG_NEED_RESCHED = 0x04 };
+/*
+ * Bits of the field common_flags of tracepoints: TRACE_FLAG_* of the kernel. Since Linux 6.13 a
+ * task can be rescheduled lazily; before, architectures without irq flags had the second bit.
+ */
+enum { FLAG_IRQS_OFF = 0x01, FLAG_NEED_RESCHED_LAZY = 0x02, FLAG_NEED_RESCHED = 0x04 };
 
 static int add_flag(struct sample_filter *filter, const char *name, const char *value, unsigned bit)
 {
@@ -178,12 +181,19 @@ static bool can_have_bpf(const struct source *s)
 	return !is_tracepoint_or_probe(s);
 }
 
+bool sample_filter_has_program(const struct attar_run *run, const struct source *s)
+{
+	const struct sample_filter *filter = sample_filter_of(run);
+
+	return can_have_bpf(s) && (filter->by_bpf || filter->flags);
+}
+
 int sample_filter_attach(struct attar_run *run, const struct source *s)
 {
 	struct sample_filter *filter = sample_filter_of(run);
 	int r = 0;
 
-	if (!can_have_bpf(s) || (!filter->by_bpf && !filter->flags))
+	if (!sample_filter_has_program(run, s))
 		return 0;
 	if (!filter->bpf_fd)
 		r = use_bpf(run, true);
@@ -356,6 +366,8 @@ bool sample_filter_keeps(
 	if (!filter->flags || !flags_of(s))
 		return true;
 	flags = attar_field_u64(flags_of(s), sample->raw, sample->raw_size);
+	if (flags & FLAG_NEED_RESCHED_LAZY)
+		flags |= FLAG_NEED_RESCHED;
 	return (flags & filter->flags) == filter->wanted;
 }
 

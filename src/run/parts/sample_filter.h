@@ -19,7 +19,7 @@ bool sample_filter_is_on(const struct attar_run *run);
 /* Reads the options. 0 or a negative errno. */
 int sample_filter_open(struct attar_run *run);
 
-/* The run whose options filter a source: those of a profiler that is an event are its own. */
+/* The run whose options filter a source: a profiler that is an event has options of its own. */
 struct attar_run *sample_filter_run(struct attar_run *run, const struct source *s);
 
 /* Whether the events of a source have the data that the options need; otherwise -EOPNOTSUPP. */
@@ -27,6 +27,9 @@ int sample_filter_check(const struct attar_run *run, const struct source *s);
 
 /* Applies the options to a counter of the source that was opened. 0 or a negative errno. */
 int sample_filter_attach(struct attar_run *run, const struct source *s);
+
+/* Whether that attaches a program. */
+bool sample_filter_has_program(const struct attar_run *run, const struct source *s);
 
 /* Whether a sample is kept. */
 bool sample_filter_keeps(

@@ -6,15 +6,16 @@
  * are copied: nothing is resolved or formatted before the report. The number of spans and the bytes
  * of records and strings are limited; what does not fit is counted.
  */
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/option_struct.h"
 #include "report/model/model.h"
 #include "run/parts.h"
-#include "run/parts/span_wakers.h"
 #include "run/run.h"
-#include "stats/weighted_stacks.h"
+#include "sections/functions.h"
+#include "sections/weighted_stacks.h"
 
 enum { RECORD_MAX = 4096, MEBIBYTES_MAX = 64 /* of records, texts and stacks of wakers */ };
 
@@ -44,6 +45,20 @@ struct span_record {
 	uint32_t size;
 };
 
+struct span_waker {
+	uint32_t comm; /* in run_spans.texts */
+	int32_t pid, tid;
+	size_t at, depth; /* of its stack in span_wakers.locations */
+	struct buf text;  /* "f < g < main"; empty before span_wakers_resolve() */
+};
+
+/* Each waker with its stack once: few places of few programs wake up most threads. */
+struct span_wakers {
+	VEC(struct span_waker) all;
+	VEC(attar_location) locations;
+	struct map number_of; /* hash of a waker -> its number */
+};
+
 struct run_spans {
 	VEC(struct span) all;
 	VEC(struct span_track) tracks;
@@ -60,6 +75,89 @@ static struct run_spans *spans_of(const struct attar_run *run)
 	return run->parts.state[PART_SPANS];
 }
 
+/* ---- wakers ---- */
+
+static uint64_t waker_hash(const struct span_waker *key, const attar_location *stack)
+{
+	uint64_t hash = base_hash64((uint64_t)(uint32_t)key->tid << 32 | key->comm);
+
+	for (size_t i = 0; i < key->depth; i++)
+		hash = base_hash64(hash ^ stack[i]);
+	return hash;
+}
+
+static bool is_same_waker(const struct span_wakers *wakers, const struct span_waker *a,
+	const struct span_waker *b, const attar_location *stack)
+{
+	return a->comm == b->comm && a->pid == b->pid && a->tid == b->tid && a->depth == b->depth &&
+	       (!a->depth ||
+		       !memcmp(&wakers->locations.at[a->at], stack, a->depth * sizeof(*stack)));
+}
+
+/* Adds a waker, or finds an equal one. *ret_number: from 1 on. Returns 0 or -ENOMEM. */
+static int span_wakers_add(struct span_wakers *wakers, struct intern *texts,
+	const struct attar_waker *waker, uint32_t *ret_number)
+{
+	struct span_waker new = {.pid = waker->pid, .tid = waker->tid, .depth = waker->depth};
+	uint64_t hash, *known;
+
+	if (intern_id(texts, waker->comm, &new.comm) < 0)
+		return -ENOMEM;
+	hash = waker_hash(&new, waker->stack);
+	known = map_get(&wakers->number_of, hash);
+	if (known && is_same_waker(wakers, &wakers->all.at[*known - 1], &new, waker->stack)) {
+		*ret_number = (uint32_t)*known;
+		return 0;
+	}
+	new.at = wakers->locations.n;
+	if (vec_reserve(&wakers->locations, new.depth) < 0 || vec_push(&wakers->all, new) < 0)
+		return -ENOMEM;
+	if (new.depth)
+		memcpy(wakers->locations.at + new.at, waker->stack,
+			new.depth * sizeof(*waker->stack));
+	wakers->locations.n += new.depth;
+	*ret_number = (uint32_t)wakers->all.n;
+	return map_put(&wakers->number_of, hash, *ret_number);
+}
+
+/* Names the functions of all stacks that have no text yet. */
+static void span_wakers_resolve(struct span_wakers *wakers, struct attar_symbols *symbols)
+{
+	char place[LOCATION_TEXT_MAX];
+
+	vec_each (&wakers->all, waker) {
+		if (waker->text.len)
+			continue;
+		for (size_t i = 0; i < waker->depth; i++) {
+			attar_location location = wakers->locations.at[waker->at + i];
+			struct attar_symbol symbol;
+			bool has_name = attar_symbols_resolve(symbols, location, &symbol) == 0;
+
+			if (!has_name)
+				location_text(symbols, location, place);
+			buf_str(&waker->text, i ? " < " : "");
+			buf_str(&waker->text, has_name ? symbol.name : place);
+		}
+	}
+}
+
+static size_t span_wakers_bytes(const struct span_wakers *wakers)
+{
+	return wakers->all.n * sizeof(*wakers->all.at) +
+	       wakers->locations.n * sizeof(*wakers->locations.at);
+}
+
+static void span_wakers_done(struct span_wakers *wakers)
+{
+	vec_each (&wakers->all, waker)
+		buf_done(&waker->text);
+	vec_done(&wakers->all);
+	vec_done(&wakers->locations);
+	map_done(&wakers->number_of);
+}
+
+/* ---- life ---- */
+
 static void spans_free(struct attar_run *run, void *self)
 {
 	struct run_spans *spans = self;
@@ -71,13 +169,6 @@ static void spans_free(struct attar_run *run, void *self)
 	span_wakers_done(&spans->wakers);
 	map_done(&spans->track_of);
 	intern_done(&spans->texts);
-}
-
-bool attar_run_wants_spans(const struct attar_run *run)
-{
-	CHECK_ARG_OR(run, "run", false);
-
-	return run->hooks.want_spans != 0;
 }
 
 /* ---- adding ---- */
@@ -195,7 +286,7 @@ static void add_number(struct attar_section *section, int64_t number)
 
 static void add_waker(const struct run_spans *spans, struct attar_section *out, uint32_t number)
 {
-	const struct span_waker *waker = span_wakers_get(&spans->wakers, number);
+	const struct span_waker *waker = &spans->wakers.all.at[number - 1];
 
 	attar_cell_text(out, intern_get(&spans->texts, waker->comm));
 	add_number(out, waker->pid ? waker->pid : -1);
@@ -223,8 +314,7 @@ static void add_span(struct attar_run *run, struct attar_section *out, const str
 	attar_cell_u64(out, span->is_sample);
 	if (span->record != NO_RECORD) {
 		record = &spans->records.at[span->record];
-		attar_cell_fields(
-			out, record->format, spans->raw.at + record->at, record->size, false);
+		cell_fields(out, record->format, spans->raw.at + record->at, record->size, false);
 	} else if (span->detail) {
 		attar_cell_text(out, intern_get(&spans->texts, span->detail));
 	} else {
@@ -262,7 +352,7 @@ static int spans_report(
 	if (!run->hooks.want_spans || scope != ATTAR_SCOPE_WHOLE)
 		return 0;
 	span_wakers_resolve(&spans->wakers, attar_run_symbols(run));
-	out = attar_report_spans(report, "time line");
+	out = report_spans(report, "time line");
 	for (size_t i = 0; i < spans->all.n; i++)
 		add_span(run, out, &spans->all.at[i]);
 	remark_refused(run, report);
@@ -279,7 +369,7 @@ static void mark_added_tree(struct attar_report *report)
 {
 	for (size_t i = report->sections.n; i > 0; i--) {
 		if (report->sections.at[i - 1]->kind == ATTAR_SECTION_TREE) {
-			attar_section_for_trees(report->sections.at[i - 1]);
+			section_for_trees(report->sections.at[i - 1]);
 			return;
 		}
 	}
@@ -300,7 +390,7 @@ int attar_run_stacks(struct attar_run *run, struct attar_report *report,
 	if (r < 0 || !stacks)
 		return r;
 	with_tree.size = sizeof(with_tree);
-	is_added = !with_tree.tree && attar_run_wants_tree(run);
+	is_added = !with_tree.tree && attar_run_wants(run, ATTAR_WANT_TREE);
 	with_tree.tree |= is_added;
 	if (spans->all.n)
 		stacks_keep_nodes(stacks);

@@ -3,8 +3,9 @@
 
 #include <unistd.h>
 
+#include "attar/private/perf.h"
+#include "attar/private/report.h"
 #include "base/proc.h"
-#include "perf/target.h"
 #include "run/input/replay.h"
 #include "run/parts.h"
 #include "run/parts/switch_records.h"
@@ -27,8 +28,8 @@ static const struct attar_field *pid_field(const struct attar_format *format, co
 /* Whether switches of all tasks are expected. */
 static bool is_whole(const struct attar_run *run)
 {
-	return run->replay || (!rings_of(run)->overwritten &&
-				      attar_target_kind_of(run->target) == ATTAR_TARGET_SYSTEM);
+	return run->replay ||
+	       (!rings_of(run)->overwritten && target_kind_of(run->target) == ATTAR_TARGET_SYSTEM);
 }
 
 /* Events of a CPU, -1: of all, were lost or disabled. */
@@ -193,9 +194,21 @@ static void switch_check_exec(struct switch_check *check, uint32_t cpu, pid_t ti
 		check->cpus[cpu].task = tid;
 }
 
+/* Whether cpus= excludes a CPU, whose records arrive nevertheless. */
+static bool is_excluded(const struct attar_run *run, const struct switch_check *check, uint32_t cpu)
+{
+	const struct attar_event_spec *spec = run->sources.list.at[check->source].spec;
+	size_t i = 0;
+
+	while (i < spec->n_only_cpus && (uint32_t)spec->only_cpus[i] != cpu)
+		i++;
+	return i == spec->n_only_cpus && i > 0;
+}
+
 /*
  * A record of a task that is being switched out, or was switched in: makes the switch, unless its
- * sample was delivered, or the switch was made from the other record of it.
+ * sample was delivered, or the switch was made from the other record of it. Events are enabled one
+ * after the other: like samples, switches count from the moment when all are.
  */
 static int switch_check_make(
 	struct switch_check *check, struct attar_run *run, const struct attar_event *ev)
@@ -205,7 +218,9 @@ static int switch_check_make(
 
 	if (!cpu || cpu->task == made.to.tid || made.from.tid < 0 || made.to.tid < 0 ||
 		check->is_paused || !check->records.raw || !run->clock.began ||
-		is_left_out(run, made.from.tid))
+		ev->record->time < run->stream->start_time ||
+		(run->clock.cut && ev->record->time >= run->clock.cut) ||
+		is_excluded(run, check, ev->cpu) || is_left_out(run, made.from.tid))
 		return 0;
 	if (cpu->task != UNKNOWN)
 		switch_check_doubt(check);
@@ -304,7 +319,7 @@ static void switch_check_remark(
 	if (run->replay)
 		remark_of_recording(run, check, report, missing - before, buf_text(&cpus));
 	else
-		attar_report_remark(report,
+		report_detail(report,
 			"the kernel did not report at least %llu switch%s between tasks (%s): "
 			"times that begin or end with them are wrong; see 'delivery' in 'attar "
 			"doctor'",

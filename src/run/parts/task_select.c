@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "attar/builtin.h"
 #include "base/check_arg.h"
 #include "base/proc.h"
 #include "base/proc_tree.h"
@@ -14,9 +15,9 @@
 #include "run/input/needed_events.h"
 #include "run/parts.h"
 #include "run/parts/group_select.h"
+#include "run/parts/target_names.h"
 #include "run/run.h"
 #include "run/events/open.h"
-#include "run/events/sources.h"
 #include "stream/procs.h"
 #include "stream/stream.h"
 
@@ -88,7 +89,7 @@ void select_see_record(struct attar_run *run, const struct attar_event *event)
 					    (pid_t)record->comm.tid == attar_run_command_pid(run));
 }
 
-int attar_run_watch_cpus(struct attar_run *run)
+int run_watch_cpus(struct attar_run *run)
 {
 	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
@@ -172,7 +173,7 @@ static const struct foreign_event *foreign_of(const struct attar_event_spec *spe
 	return NULL;
 }
 
-/* Of the first such event, sampled or counted. */
+/* A remark on the first such event, sampled or counted. */
 static void remark_on_foreign(const struct attar_run *run, struct attar_report *report)
 {
 	const struct attar_event_spec *spec = NULL;
@@ -219,7 +220,12 @@ static void select_remark(
 			"missing, as the kernel has no event cgroup:cgroup_attach_task");
 }
 
-const struct run_part part_select = {.remark = select_remark};
+static int select_prepare(struct attar_run *run, void *self)
+{
+	return target_names_find(run);
+}
+
+const struct run_part part_select = {.prepare = select_prepare, .remark = select_remark};
 
 int attar_run_keep_own(struct attar_run *run)
 {
@@ -270,7 +276,7 @@ static bool is_tid(const struct attar_run *run, pid_t number)
 	return run->replay ? stream_thread(run->stream, number) != NULL : proc_has_first_pids();
 }
 
-pid_t attar_run_event_tid(const struct attar_run *run, const struct attar_event *ev)
+pid_t run_event_tid(const struct attar_run *run, const struct attar_event *ev)
 {
 	CHECK_ARG_OR(run, "run", -1);
 	CHECK_ARG_OR(ev, "event", -1);
@@ -304,9 +310,14 @@ static bool has_begun_before(const struct attar_run *run, uint64_t started)
 	return started <= run->select.learned || !run->select.learned;
 }
 
+pid_t select_command_pid(const struct attar_run *run)
+{
+	return run->opts.pids || run->opts.tids ? 0 : attar_run_command_pid(run);
+}
+
 static bool is_listed(const struct attar_run *run, const struct attar_process *process)
 {
-	pid_t command = attar_run_command_pid(run);
+	pid_t command = select_command_pid(run);
 
 	return (command && process->pid == command) ||
 	       (parse_ints_have(&run->select.pids, process->pid) &&
@@ -326,7 +337,7 @@ static const struct attar_process *parent_of(
 		       : parent;
 }
 
-/* --pids includes children, also those of the time before; see select_learn(). */
+/* --pids includes children, also children of the time before; see select_learn(). */
 static bool descends_from_listed(const struct attar_run *run, const struct attar_process *process)
 {
 	const uint64_t bit = run->select.bit;
@@ -349,11 +360,14 @@ static bool is_selected_process(const struct attar_run *run, struct attar_proces
 {
 	struct process *p = (struct process *)process;
 
+	bool is_named = run->select.has_names && process->pid != run_own_pid(run) &&
+			target_names_have(run, process);
+
 	if (run->opts.no_children)
-		return is_listed(run, process);
+		return is_listed(run, process) || is_named;
 	if (p->selected & run->select.bit)
 		return true;
-	if (!descends_from_listed(run, process))
+	if (!is_named && !descends_from_listed(run, process))
 		return false;
 	p->selected |= run->select.bit;
 	return true;
@@ -367,6 +381,7 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 		run = run->select.emits_to;
 
 	bool some = run->select.pids.n || run->select.tids.n || run->select.groups.is_on ||
+		    run->select.has_names ||
 		    (run->command.argv && !run->opts.all_cpus);
 
 	if (!some || !thread)

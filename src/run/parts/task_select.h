@@ -11,7 +11,7 @@ enum { SELECT_BITS = 64 };
 /* Tasks that are selected from the events of the whole system, or of a recording. */
 struct run_select {
 	pid_t own_pid; /* of this process: getpid(2) is a system call */
-	/* attar_run_emits(): it is the run of an emitter, whose events go there; NULL: it is not */
+	/* run_emits(): it is the run of an emitter, whose events go there; NULL: it is not */
 	struct attar_run *emits_to;
 	bool is_on;            /* by the profiler: attar_run_select_tasks() was called */
 	bool by_emitter;       /* instead, by a profiler that is an event: see select_has() */
@@ -19,14 +19,15 @@ struct run_select {
 	bool has_own_tasks;    /* of such a profiler: its options have --pids or --tids */
 	bool keeps_own;        /* attar_run_keep_own() was called */
 	bool hides_own;        /* it was called by a profiler that is an event, not by the other */
-	bool watches_cpus;     /* attar_run_watch_cpus() was called */
+	bool watches_cpus;     /* run_watch_cpus() was called */
 	bool exceeds_command;  /* ... with a command, but neither --all-cpus nor --cpus */
+	bool has_names;        /* --comm, --container, --unit or --port */
 	parse_ints pids, tids; /* of --pids and --tids */
 	parse_ints cpus;       /* of --cpus, see select_parse_cpus() */
 	bool adds_all_cpus;    /* by the profiler: attar_run_all_cpus() */
 	bool has_all_cpus;     /* a source has all CPUs despite --cpus */
 	uint64_t bit;          /* of its processes in process.selected; 0: they are not marked */
-	/* ns: when the tasks of --pids and --tids were looked up; 0: those of a recording */
+	/* ns: when the tasks of --pids and --tids were looked up; 0: tasks of a recording */
 	uint64_t learned;
 	struct group_select groups; /* of --cgroups */
 };
@@ -44,7 +45,7 @@ int select_tasks_for_emitter(struct attar_run *run);
 /* Whether the run's profiler gets the events of the thread. */
 bool select_has(const struct attar_run *run, const struct attar_thread *thread);
 
-/* Of a recording: whether the options for targets select the event; its CPU; its task. */
+/* In a recording: whether the options for targets select the event; its CPU; its task. */
 bool select_has_event(const struct attar_run *run, const struct attar_event *ev);
 bool select_has_cpu_of(const struct attar_run *run, const struct attar_event *ev);
 bool select_has_task_of(const struct attar_run *run, const struct attar_event *ev);
@@ -54,6 +55,9 @@ void select_see_record(struct attar_run *run, const struct attar_event *event);
 
 /* Parses --cpus, which the target checks unless sources have all CPUs. 0 or a negative errno. */
 int select_parse_cpus(struct attar_run *run);
+
+/* The command's PID, 0: none is watched; with --pids and --tids, it only sets the duration. */
+pid_t select_command_pid(const struct attar_run *run);
 
 /* Makes the threads of the selected processes known to the stream, before their first event. */
 void select_learn(struct attar_run *run);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/parts/timer.h"
 
+#include "attar/builtin.h"
 #include "base/check_arg.h"
 #include "run/input/replay.h"
 #include "run/run.h"
 #include "run/events/expressions.h"
 #include "run/events/open.h"
 #include "run/events/sources.h"
-#include "stream/stream.h"
 
 enum { MEMBERS_MAX = 256, CPUS_MAX = 1 << 16 };
 
@@ -80,7 +80,7 @@ int attar_run_timer(struct attar_run *run, const struct attar_timer *t)
 	CHECK_OPENING(run);
 
 	struct run_timer *timer;
-	int r = run->select.is_on ? 0 : attar_run_watch_cpus(run); /* the profiler selects */
+	int r = run->select.is_on ? 0 : run_watch_cpus(run); /* the profiler selects */
 
 	if (r == 0)
 		r = attar_run_keep_own(run); /* the timer also fires in this process */
@@ -97,7 +97,7 @@ int attar_run_timer(struct attar_run *run, const struct attar_timer *t)
 	return r == 0 && !timer->counts ? base_oom() : r;
 }
 
-const struct attar_event_spec *attar_run_timer_spec(
+const struct attar_event_spec *run_timer_spec(
 	const struct attar_run *run, uint32_t source, size_t i)
 {
 	CHECK_ARG_OR(run, "run", NULL);

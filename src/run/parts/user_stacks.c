@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/parts/user_stacks.h"
 
+#include "attar/private/report.h"
+#include "attar/private/perf.h"
+#include "attar/private/unwind.h"
 #include "attar/unwind.h"
 #include "base/parse.h"
 #include "perf/target.h"
@@ -8,6 +11,7 @@
 #include "run/parts.h"
 #include "run/rings.h"
 #include "run/run.h"
+#include "run/parts/kernel_stacks.h"
 #include "symbol/reader.h"
 #include "symbol/source.h"
 #include "symbol/symbols.h"
@@ -26,6 +30,7 @@ struct run_user_stacks {
 	bool is_chosen;                       /* auto: according to the modules of the processes */
 	struct frame_pointers frame_pointers; /* of these modules */
 	bool by_lbr;                          /* --unwind lbr */
+	bool by_kernel;                       /* --unwind kernel; by_cfi where it cannot be */
 	uint32_t bytes;                       /* of the stack to copy; 0: the default */
 };
 
@@ -44,8 +49,8 @@ static int bad_method(const char *text)
 	return attar_fail(-EINVAL,
 		"--unwind: '%s' is not a method" ATTAR_FIX
 		"use fp (frame pointers), dwarf (call frame information), dwarf,BYTES (BYTES of "
-		"the stack are copied: a multiple of 8, at most %d), lbr (last branch records), or "
-		"auto",
+		"the stack are copied: a multiple of 8, at most %d), kernel (call frame "
+		"information, without copies), lbr (last branch records), or auto",
 		CLIP(text), ATTAR_UNWIND_STACK_MAX);
 }
 
@@ -62,7 +67,7 @@ static int parse_bytes(const char *text, const char *digits, uint32_t *ret_bytes
 bool user_stacks_is_method(const char *word)
 {
 	return !strcmp(word, "fp") || !strcmp(word, "auto") || !strcmp(word, "lbr") ||
-	       !strcmp(word, dwarf) ||
+	       !strcmp(word, "kernel") || !strcmp(word, dwarf) ||
 	       (!strncmp(word, dwarf, DWARF_CHARS) && word[DWARF_CHARS] == ',');
 }
 
@@ -72,6 +77,7 @@ static int prepare_auto(struct run_user_stacks *stacks)
 	struct perf_event_attr attr = {0};
 
 	stacks->is_auto = stacks->by_cfi = attar_unwind_attr(&attr, 0) == 0;
+	stacks->by_kernel = stacks->by_cfi;
 	attar_error_clear();
 	return 0;
 }
@@ -90,7 +96,31 @@ static int read_method(struct run_user_stacks *stacks, const char *text)
 	if (!user_stacks_is_method(text))
 		return bad_method(text);
 	stacks->by_cfi = true;
+	if (!strcmp(text, "kernel")) {
+		stacks->by_kernel = true;
+		return 0;
+	}
 	return text[DWARF_CHARS] ? parse_bytes(text, text + DWARF_CHARS + 1, &stacks->bytes) : 0;
+}
+
+/* Without the program, stacks are copied. */
+static int open_program(struct attar_run *run, struct run_user_stacks *stacks)
+{
+	int r;
+
+	stacks->by_kernel &= attar_run_is_live(run) &&
+			     (!stacks->is_auto || run->profiler->uses & ATTAR_USES_SAMPLING);
+	r = stacks->by_kernel ? kernel_stacks_open(run) : 0;
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	if (stacks->is_auto)
+		log_debug("%s", attar_error());
+	else
+		log_note("--unwind kernel: stacks are copied instead, as by --unwind dwarf: %s",
+			attar_error());
+	attar_error_clear();
+	stacks->by_kernel = false;
+	return 0;
 }
 
 /* Applies --inline, --lines and the limit of stacks to the symbols of the run. */
@@ -103,10 +133,33 @@ static int user_stacks_prepare(struct attar_run *run, void *self)
 	/* a recording does not have the limit of its kernel */
 	symbols->fp_stacks.limit = run->opts.input ? MAX_STACK_DEFAULT : rings_max_stack();
 	symbols->show_inlined = run->opts.inline_functions;
+	if (run->opts.java_map && attar_run_is_live(run))
+		symbols_ask_java(symbols);
 	symbols->show_lines = run->opts.lines;
 	r = read_method(stacks, run->opts.unwind);
-	rings_of(run)->has_stacks = stacks->by_cfi;
+	if (r == 0)
+		r = open_program(run, stacks);
+	rings_of(run)->has_stacks = stacks->by_cfi && !stacks->by_kernel;
 	return r;
+}
+
+/* The stacks of sources that the program cannot take are copied. */
+static int user_stacks_complete(struct attar_run *run, void *self)
+{
+	const struct run_user_stacks *stacks = self;
+	bool is_said = stacks->is_auto;
+
+	vec_each (&run->sources.list, s) {
+		if (!stacks->by_kernel || !(s->attr.sample_type & PERF_SAMPLE_CALLCHAIN) ||
+			kernel_stacks_can_take(run, s))
+			continue;
+		rings_of(run)->has_stacks = true;
+		if (!is_said)
+			log_note("--unwind kernel: stacks of '%s' are copied, as by --unwind dwarf",
+				s->name);
+		is_said = true;
+	}
+	return 0;
 }
 
 /* The kernel's call chain stays: it has the innermost address, and the part of the kernel. */
@@ -131,7 +184,7 @@ static int user_stacks_choose(struct attar_run *run, struct run_user_stacks *sta
 	int r;
 
 	if (!stacks->is_auto || !stacks->by_cfi || stacks->is_chosen || target->by_exec ||
-		attar_target_kind_of(target) != ATTAR_TARGET_TASKS)
+		target_kind_of(target) != ATTAR_TARGET_TASKS)
 		return 0;
 	pids = target_processes(target, false);
 	r = frame_pointers_find(
@@ -157,6 +210,10 @@ static int user_stacks_attr(
 	r = user_stacks_choose(run, stacks);
 	if (r < 0)
 		return r;
+	if (stacks->by_cfi && kernel_stacks_can_take(run, s)) {
+		kernel_stacks_take(run, s, attr);
+		return 0;
+	}
 	return stacks->by_cfi ? attar_unwind_attr(attr, stacks->bytes) : 0;
 }
 
@@ -188,9 +245,10 @@ static void remark_branches(const struct branch_stacks *stacks, struct attar_rep
 			(unsigned long long)stacks->n, stacks->most, PLURAL_S(stacks->most));
 }
 
-static void remark_auto(const struct run_user_stacks *stacks,
+static void remark_auto(const struct attar_run *run, const struct run_user_stacks *stacks,
 	const struct attar_unwind_stats *stats, struct attar_report *report)
 {
+	const struct kernel_stacks_callers in_kernel = kernel_stacks_get_callers(run);
 	const struct frame_pointers *found = &stacks->frame_pointers;
 
 	if (!stacks->by_cfi && stacks->is_chosen) {
@@ -207,7 +265,8 @@ static void remark_auto(const struct run_user_stacks *stacks,
 	attar_report_remark(report,
 		"callers in user code: %llu by call frame information, %llu by frame pointers, in "
 		"code that has none",
-		(unsigned long long)stats->cfi_frames, (unsigned long long)stats->fp_frames);
+		(unsigned long long)(stats->cfi_frames + in_kernel.by_cfi),
+		(unsigned long long)(stats->fp_frames + in_kernel.by_fp));
 }
 
 /* What finds callers without frame pointers, unless only events have stacks: attribute stack. */
@@ -237,7 +296,7 @@ static void remark_fp(
 static void remark_full(const struct fp_stacks *stacks, struct attar_report *report)
 {
 	if (stacks->n_full)
-		attar_report_remark(report,
+		report_detail(report,
 			"stacks of %u frames, the limit at which the kernel cuts stacks: %llu; "
 			"sysctl kernel.perf_event_max_stack=512 raises the limit",
 			stacks->limit, (unsigned long long)stacks->n_full);
@@ -284,13 +343,15 @@ static void user_stacks_remark(
 	if (missing)
 		attar_report_remark(report, "%s", missing);
 	remark_unreadable(symbols, report);
-	remark_fp(run, &symbols->fp_stacks, report);
-	remark_full(&symbols->fp_stacks, report);
+	if (!taken->by_kernel || !taken->by_cfi) {
+		remark_fp(run, &symbols->fp_stacks, report);
+		remark_full(&symbols->fp_stacks, report);
+	}
 	remark_branches(&symbols->branch_stacks, report);
 	remark_foreign(run, symbols->foreign_stacks, report);
-	attar_unwind_get_stats(symbols, &stats);
+	unwind_get_stats(symbols, &stats);
 	if (taken->is_auto)
-		remark_auto(taken, &stats, report);
+		remark_auto(run, taken, &stats, report);
 	if (stats.by_end[ATTAR_UNWIND_TRUNCATED])
 		attar_report_remark(report,
 			"user stacks cut because they are deeper than the copied %u bytes: %llu of "
@@ -321,5 +382,6 @@ static void user_stacks_remark(
 
 const struct run_part part_user_stacks = {.size = sizeof(struct run_user_stacks),
 	.prepare = user_stacks_prepare,
+	.complete = user_stacks_complete,
 	.attr = user_stacks_attr,
 	.remark = user_stacks_remark};

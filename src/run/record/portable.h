@@ -27,8 +27,8 @@ void portable_round(struct portable *p);
 void portable_done(struct portable *p);
 
 /*
- * Adds names to all files of a recorder that are left. Downloads are cancelled with those of
- * `symbols`: see attar_symbols_cancel(). Returns 0 or a negative errno.
+ * Adds names to all files of a recorder that are left. Downloads are cancelled with the downloads
+ * of `symbols`: see symbols_cancel(). Returns 0 or a negative errno.
  */
 int portable_add_all(const struct run_recorder *recorder, struct attar_symbols *symbols);
 

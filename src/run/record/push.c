@@ -7,11 +7,9 @@
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "base/vec.h"
-#include "event/kernel_filter.h"
 #include "peer/sender.h"
 #include "peer/symbol_list.h"
 #include "perf/counter.h"
-#include "perf/target.h"
 #include "run/input/late_ids.h"
 #include "run/input/recorded_events.h"
 #include "run/parts.h"
@@ -49,7 +47,6 @@ struct run_push {
 	struct buf symbols;            /* the names of the kernel's functions, packed */
 	struct buf copy;               /* of a record with a late id */
 	struct push_modules modules;   /* that are loaded later */
-	bool is_all;                   /* samples of all events, not only of those with push= */
 	bool is_open;                  /* records are taken */
 	unsigned quiet;                /* rounds without a record */
 	uint64_t taken;                /* records of this round */
@@ -134,6 +131,17 @@ static struct recording_writer *writer_of(const struct peer_sender_client *clien
 	const struct pushed *p = peer_sender_client_get(client);
 
 	return p ? p->writer : NULL;
+}
+
+/* The writer of the next receiver that has begun, from number *i on; NULL: there is none. */
+static struct recording_writer *next_writer(const struct attar_run *run, size_t *i)
+{
+	const struct peer_sender_client *client;
+
+	while ((client = client_at(run, (*i)++)))
+		if (writer_of(client))
+			return writer_of(client);
+	return NULL;
 }
 
 static void sink(void *ctx, const void *bytes, size_t n)
@@ -342,54 +350,34 @@ static int push_listen(struct attar_run *run, void *self)
 
 void push_note(struct attar_run *run, const struct perf_event_header *header)
 {
-	struct peer_sender_client *client;
+	struct recording_writer *w;
 
-	for (size_t i = 0; (client = client_at(run, i)); i++) {
-		struct recording_writer *w = writer_of(client);
-
-		if (!w)
-			continue;
+	for (size_t i = 0; (w = next_writer(run, &i)); push_of(run)->taken++)
 		recording_writer_note(w, header);
-		push_of(run)->taken++;
-	}
 }
 
 void push_id(struct attar_run *run, size_t event, uint64_t id)
 {
-	struct peer_sender_client *client;
+	struct recording_writer *w;
 
-	for (size_t i = 0; (client = client_at(run, i)); i++) {
-		struct recording_writer *w = writer_of(client);
-
-		if (w)
-			recording_writer_add_id(w, event, id);
-	}
+	for (size_t i = 0; (w = next_writer(run, &i));)
+		recording_writer_add_id(w, event, id);
 }
 
 void push_bytes(struct attar_run *run, const void *bytes, size_t n)
 {
-	struct peer_sender_client *client;
+	struct recording_writer *w;
 
-	for (size_t i = 0; (client = client_at(run, i)); i++) {
-		struct recording_writer *w = writer_of(client);
-
-		if (w)
-			recording_writer_write(w, bytes, n);
-	}
+	for (size_t i = 0; (w = next_writer(run, &i));)
+		recording_writer_write(w, bytes, n);
 }
 
 void push_running(struct attar_run *run, const parse_ints *tids)
 {
-	struct peer_sender_client *client;
+	struct recording_writer *w;
 
-	for (size_t i = 0; (client = client_at(run, i)); i++) {
-		struct recording_writer *w = writer_of(client);
-
-		if (!w)
-			continue;
+	for (size_t i = 0; (w = next_writer(run, &i)); push_of(run)->taken++)
 		recording_writer_add_running(w, tids->at, tids->n);
-		push_of(run)->taken++;
-	}
 }
 
 /* Sends a record of the kernel; not one that attar itself has made. */
@@ -403,10 +391,9 @@ static int push_record(struct attar_run *run, void *self, const struct attar_eve
 		return 0;
 	(void)recorder_add_ids(run); /* without memory, samples of a CPU are missing */
 	ids = &recorder_of(run)->ids;
-	if (unlikely(ids->any)) {
+	if (unlikely(ids->any || late_ids_is_foreign(ids, header))) {
 		buf_reset(&push->copy);
-		late_ids_copy(ids, header, &push->copy);
-		header = buf_failed(&push->copy) ? header : (const void *)push->copy.data;
+		header = late_ids_copy(ids, header, &push->copy);
 	}
 	if (header->type != PERF_RECORD_SAMPLE)
 		renewal_follow(run, header);
@@ -571,6 +558,11 @@ static void push_remark(
 		attar_report_remark(report,
 			"%llu pushed sample%s lost, because a receiver did not read fast enough",
 			(unsigned long long)sent->lost, sent->lost == 1 ? " was" : "s were");
+	if (sent->unacknowledged)
+		attar_report_remark(report,
+			"%llu pushed sample%s not acknowledged: it is unknown how many arrived",
+			(unsigned long long)sent->unacknowledged,
+			sent->unacknowledged == 1 ? " was" : "s were");
 	if (sent->lost_records)
 		attar_report_remark(report,
 			"names and mappings of %llu read%s of the rings were lost, because a "
@@ -584,11 +576,6 @@ static void push_remark(
 			"%llu receiver%s disconnected, after %d seconds in which nothing was read",
 			(unsigned long long)sent->silent, sent->silent == 1 ? " was" : "s were",
 			SENDER_SILENT_S);
-	if (sent->unacknowledged)
-		attar_report_remark(report,
-			"%llu pushed sample%s not acknowledged: it is unknown how many arrived",
-			(unsigned long long)sent->unacknowledged,
-			sent->unacknowledged == 1 ? " was" : "s were");
 	if (sent->refused)
 		attar_report_remark(report, "%llu connection%s refused: %s",
 			(unsigned long long)sent->refused, sent->refused == 1 ? " was" : "s were",

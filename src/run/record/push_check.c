@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/check_arg.h"
 #include "peer/sender.h"
 #include "run/run.h"
 

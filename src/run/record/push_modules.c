@@ -142,8 +142,8 @@ static int open_netlink(void)
 }
 
 /*
- * Messages are "ACTION@PATH" and variables. If the kernel had to drop some, one may be that of a
- * module.
+ * Messages are "ACTION@PATH" and variables. If the kernel had to drop some, one may be the message
+ * of a module.
  */
 static bool is_announced(int fd)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stores in a recording what the recorded threads wait for at this moment: no event has it if the
- * wait outlasts the recording.
+ * wait outlasts the recording. And what the scheduler has counted for them, which no loss of events
+ * changes.
  */
 #ifndef RUN_RECORD_RECORDED_WAITS_H
 #define RUN_RECORD_RECORDED_WAITS_H

@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#include "attar/builtin.h"
+#include "attar/private/stream.h"
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 #include "base/proc.h"
@@ -15,6 +17,7 @@
 #include "run/parts.h"
 #include "run/parts/switch_records.h"
 #include "run/record/portable.h"
+#include "run/record/recorded_groups.h"
 #include "run/record/recorded_waits.h"
 #include "run/record/push.h"
 #include "run/record/renewal.h"
@@ -177,7 +180,7 @@ int run_record(struct attar_run *run, const struct attar_run_record_opts *opts)
 	return add_events(run, recorder->opts.events);
 }
 
-int attar_run_get_recorded(const struct attar_run *run, struct attar_run_recorded *ret_recorded)
+int run_get_recorded(const struct attar_run *run, struct attar_run_recorded *ret_recorded)
 {
 	CHECK_ARG(run, "run");
 	CHECK_ARG(ret_recorded, "ret_recorded");
@@ -233,6 +236,8 @@ static int recorder_begin(struct attar_run *run, void *self)
 		r = portable_begin(run);
 	if (r == 0)
 		r = recording_writer_begin(recorder->writer);
+	if (r == 0)
+		r = recorded_groups_add(run, recorder->writer);
 	return r == 0 ? recorded_waits_add(run, recorder->writer, RECORDING_BEGAN) : r;
 }
 
@@ -256,6 +261,8 @@ int recorder_add_ids(struct attar_run *run)
 				r = recording_writer_add_id(recorder->writer, i, counter_id(fd));
 			push_id(run, i, counter_id(fd));
 		}
+	if (stream_software_event(stream) != NO_COUNTER)
+		late_ids_take_foreign(&recorder->ids, stream_software_event(stream));
 	return r;
 }
 
@@ -299,6 +306,15 @@ static bool take_loss(struct run_recorder *recorder)
 	return recorder->left > 0;
 }
 
+/* Appends what the ring has between two positions. */
+static void copy_bytes(const struct attar_ring *ring, uint64_t start, uint64_t end, struct buf *to)
+{
+	size_t len = end - start, first = MIN(len, ring->size - (start & (ring->size - 1)));
+
+	buf_add(to, ring_at(ring, start), first);
+	buf_add(to, ring->data, len - first);
+}
+
 /* Writes the records of a ring to the file and to receivers. Returns 1 if there were some. */
 static int write_ring(struct attar_run *run, size_t number)
 {
@@ -316,6 +332,10 @@ static int write_ring(struct attar_run *run, size_t number)
 	start = end = ring->tail;
 	copied = recorder->ids.any || recorder->left < (ring->head - start) / sizeof(*header);
 	while ((header = ring_take(ring))) {
+		if (unlikely(!copied && late_ids_is_foreign(&recorder->ids, header))) {
+			copy_bytes(ring, start, end, &copies);
+			copied = true;
+		}
 		end = ring->tail; /* an invalid record moves the tail to the head */
 		samples += header->type == PERF_RECORD_SAMPLE;
 		if (header->type == PERF_RECORD_SAMPLE && !take_sample(recorder))
@@ -323,13 +343,15 @@ static int write_ring(struct attar_run *run, size_t number)
 		if (header->type == PERF_RECORD_LOST && !take_loss(recorder))
 			continue;
 		if (unlikely(copied))
-			late_ids_copy(&recorder->ids, header, &copies);
+			header = late_ids_copy(&recorder->ids, header, &copies);
 		if (w)
 			recording_writer_note(w, header);
 		if (recorder->portable)
 			portable_note(recorder->portable, header);
-		if (header->type != PERF_RECORD_SAMPLE)
+		if (header->type != PERF_RECORD_SAMPLE) {
 			renewal_follow(run, header);
+			recorded_groups_follow(run, header);
+		}
 		push_note(run, header);
 	}
 	missing_take_samples(run->stream, number, samples);
@@ -378,7 +400,9 @@ static int end_round(struct attar_run *run)
 	if (r <= 0 || !recorder->opts.rotate)
 		return r;
 	r = recorder_add_losses(run, recorder->writer, &recorder->lost);
-	return r == 0 ? recording_writer_rotate(recorder->writer) : r;
+	if (r == 0)
+		r = recording_writer_rotate(recorder->writer);
+	return r < 0 ? r : recorded_groups_add(run, recorder->writer) ?: r;
 }
 
 static int follow_cpus(struct attar_stream *stream)
@@ -420,6 +444,9 @@ static int recorder_drain(struct attar_run *run, void *self)
 	if (r >= 0)
 		r = renew_names(run, recorder->losses > losses);
 	any |= r > 0;
+	if (r >= 0 && recorder->writer)
+		r = recorded_groups_turn(run, recorder->writer);
+	any |= r > 0;
 	if (recorder->portable)
 		portable_round(recorder->portable);
 	if (r >= 0)
@@ -442,8 +469,7 @@ static int add_missing(const struct attar_run *run)
 	if (!run->stream || recorder_has_all(run))
 		return 0;
 	attar_stream_get_stats(run->stream, &stats); /* which finds them */
-	for (size_t i = 0, n = attar_stream_get_missing(run->stream, &missing); r == 0 && i < n;
-		i++)
+	for (size_t i = 0, n = stream_get_missing(run->stream, &missing); r == 0 && i < n; i++)
 		r = recording_writer_add_missing(
 			recorder_of(run)->writer, missing[i].cpu, missing[i].count);
 	return r;
@@ -485,6 +511,8 @@ static void recorder_detach(struct attar_run *run, void *self)
 	(void)recorder_end(run, recorder);
 	portable_done(recorder->portable);
 	map_done(&recorder->lost);
+	map_done(&recorder->groups.of);
+	vec_done(&recorder->groups.executed);
 	late_ids_done(&recorder->ids);
 }
 

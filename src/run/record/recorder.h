@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "perfdata/writer.h"
 #include "run/input/late_ids.h"
+#include "run/record/recorded_groups.h"
 #include "run/run.h"
 
 struct run_recorder {
@@ -25,9 +26,10 @@ struct run_recorder {
 	uint64_t left;                       /* samples until --count is reached, in this round */
 	struct portable *portable;           /* NULL: no --portable */
 	struct map lost;                     /* by event id: losses that earlier files have */
+	struct recorded_groups groups;
 };
 
-PART_STATE(recorder_of, struct run_recorder, PART_RECORDER)
+SHARED_STATE(recorder_of, struct run_recorder, RECORDER)
 
 static inline bool run_records(const struct attar_run *run)
 {
@@ -35,8 +37,8 @@ static inline bool run_records(const struct attar_run *run)
 }
 
 /*
- * Gives the file and receivers the ids that events have got since the last call, such as those of a
- * CPU that has come online. 0 or a negative errno.
+ * Gives the file and receivers the ids that events have got since the last call, such as the ids of
+ * a CPU that has come online. 0 or a negative errno.
  */
 int recorder_add_ids(struct attar_run *run);
 

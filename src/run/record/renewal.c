@@ -24,7 +24,7 @@ static struct run_renewal *renewal_of(const struct attar_run *run)
 
 /* ---- the tasks of the target ---- */
 
-/* Those of a command have their names and mappings in records from its exec on. */
+/* The tasks of a command have their names and mappings in records from its exec on. */
 static int renewal_begin(struct attar_run *run, void *self)
 {
 	const struct attar_target *target = run->target;

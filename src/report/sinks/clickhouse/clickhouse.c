@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows for ClickHouse: each section of a report is rows of a table, a tree those of two: samples,
+ * Rows for ClickHouse: each section of a report is rows of a table, a tree is rows of two: samples,
  * and the stacks that they refer to by a hash. A thread sends them, see clickhouse_sender.c.
  */
 #include "report/sinks/clickhouse/clickhouse.h"
 
+#include "attar/private/report.h"
 #include "base/map.h"
 #include "report/model/fields.h"
 #include "report/model/number.h"

@@ -16,6 +16,7 @@
 #ifndef REPORT_SINKS_CLICKHOUSE_CLICKHOUSE_H
 #define REPORT_SINKS_CLICKHOUSE_CLICKHOUSE_H
 
+#include "attar/private/report.h"
 #include "report/sinks/clickhouse/batch.h"
 #include "base/vec.h"
 #include "report/sinks/render.h"
@@ -96,7 +97,7 @@ struct tables {
 void tables_begin(struct buf *table, const char *name);
 
 /*
- * Appends a column whose name is that of a section's column, with the unit; a name that is in the
+ * Appends a column with the name of a section's column, with the unit; a name that is in the
  * table already gets a number.
  */
 void tables_add(struct buf *table, const char *name, enum attar_unit unit, const char *type);

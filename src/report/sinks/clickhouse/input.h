@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reports that -o clickhouse:// has stored, as an input of attar_report_read_database(). */
+/* The reports that -o clickhouse:// has stored, as an input of report_read_database(). */
 #ifndef REPORT_SINKS_CLICKHOUSE_INPUT_H
 #define REPORT_SINKS_CLICKHOUSE_INPUT_H
 
@@ -12,7 +12,7 @@ static inline bool clickhouse_is_address(const char *path)
 }
 
 /*
- * Reads the reports of the time range in an address, as attar_report_read_database(): with the
+ * Reads the reports of the time range in an address, as report_read_database(): with the
  * parameters from, to, profiler, host and service. Event lines and time series are not read.
  */
 int clickhouse_read(

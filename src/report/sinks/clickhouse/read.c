@@ -131,7 +131,7 @@ static int take_report(struct reader *r, void *ctx, const struct field *fields)
 			"choose one with profiler=NAME",
 			CLIP(r->profiler), CLIP(profiler));
 	r->profiler = profiler;
-	attar_report_span(report, number(&fields[2]), number(&fields[3]));
+	attar_report_interval(report, number(&fields[2]), number(&fields[3]));
 	notes.seen = number(&fields[4]);
 	notes.lost = number(&fields[5]);
 	attar_report_notes(report, &notes);
@@ -449,7 +449,7 @@ static void add_text_filter(struct reader *r, const char *column, const char *va
 	buf_char(&r->filter, '\'');
 }
 
-/* Of attar_reports and all other tables: date is the date of time. */
+/* For attar_reports and all other tables: date is the date of time. */
 static int make_filter(struct reader *r)
 {
 	const struct clickhouse_url *url = &r->url;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that sends batches, oldest first: those of the spool, then those in memory. A profiler
- * never waits for it. While the server is away, batches go to the spool, and the thread tries again
- * after a second, later after half a minute. What the spool does not take is dropped and counted.
+ * The thread that sends batches, oldest first: first the batches of the spool, then those in
+ * memory. A profiler never waits for it. While the server is away, batches go to the spool, and the
+ * thread tries again after a second, later after half a minute. What the spool does not take is
+ * dropped and counted.
  */
 #include "report/sinks/clickhouse/clickhouse.h"
 
@@ -11,6 +12,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "attar/private/report.h"
 #include "base/map.h"
 #include "base/rights.h"
 

@@ -22,7 +22,7 @@ enum { NAME_BYTES = 64, TABLE_MAX = 256 * 1024, UNFINISHED_S = 3 };
 
 static const char magic[8] = "ATTARSP1", suffix[] = ".batch", unfinished[] = ".part";
 
-/* Little-endian. crc_head is that of the bytes after it and of the table. */
+/* Little-endian. crc_head is the CRC of the bytes after it and of the table. */
 struct head {
 	char magic[8];
 	uint32_t crc_head, crc_body;

@@ -10,7 +10,6 @@
 #include <ctype.h>
 #include <time.h>
 
-#include "base/file.h"
 #include "base/parse.h"
 #include "base/user_file.h"
 #include "report/sinks/clickhouse/input.h"

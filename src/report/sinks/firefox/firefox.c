@@ -5,8 +5,8 @@
  * of the time line is a thread, with its samples of all roots of a call tree: exec(2) gives a
  * thread another name, and so another root. A root that no thread of the time line has is a thread
  * by itself. A node of the tree is a stack and a frame; a sample is a node with a weight. The time
- * line has the times of samples; without one, those of a thread follow each other, each for its
- * share of the time of the report. Spans and events of the time line are markers.
+ * line has the times of samples; without one, the samples of a thread follow each other, each for
+ * its share of the time of the report. Spans and events of the time line are markers.
  */
 #include "base/escape.h"
 #include "report/sinks/firefox/markers.h"
@@ -44,7 +44,7 @@ struct root {
 struct nodes {
 	struct attar_section *tree;
 	uint32_t *root_of, *local;
-	double *cpu;                        /* of each node, see attar_tree_cpu(); 0: unknown */
+	double *cpu;                        /* of each node, see tree_set_cpu(); 0: unknown */
 	struct root *roots;                 /* by number of their node */
 	uint64_t *left;                     /* of the weight of each node: not in a row */
 	const struct tree_source **sources; /* of each node */
@@ -111,7 +111,7 @@ static const struct tree_task *task_of(const struct nodes *o, uint32_t root)
 /* A sample: a row of the time line with a stack, or the weight of a node. */
 struct timed {
 	uint32_t node;   /* of the tree */
-	uint64_t thread; /* a track; the number of tracks + that of a root: a thread of its own */
+	uint64_t thread; /* a track; number of tracks + number of a root: a thread of its own */
 	uint64_t weight;
 	double time;   /* ms */
 	bool is_begin; /* of its weight, as states have it; otherwise its end, as samples have it */

@@ -196,7 +196,70 @@ function makeTimeSeries(table) {
 	return [...units].flatMap(([unit, labels]) => [makeLegend(labels), makeLines(table.name, rows, labels, unit)]);
 }
 
+const MATRIX = 12; /* rows and columns with a name of their own */
+
+/* Names in the order of their sums, the largest first, and OTHERS for those after the first ones. */
+const OTHERS = "others";
+function largest(sums) {
+	const order = [...sums.keys()].sort((a, b) => sums.get(b) - sums.get(a));
+	return order.length > MATRIX ? [...order.slice(0, MATRIX - 1), OTHERS] : order;
+}
+
+/*
+ * Of a table with columns such as comm and culprit_comm: its first sum, with a row for each victim
+ * and a column for each culprit.
+ */
+function makeMatrix(table) {
+	const names = table.columns.map(spec => spec.name);
+	const down = names.flatMap((name, i) => names.includes("culprit_" + name) ? [i] : []);
+	const across = down.map(i => names.indexOf("culprit_" + names[i]));
+	const column = table.columns.findIndex(spec => spec.number && spec.unit == "ns");
+	if (!down.length || column < 0 || !table.rows.length) return [];
+
+	const name = (row, columns) => columns.map(i => text(row[i])).filter(t => t && t != "-").reverse().join(" ");
+	const add = (map, key, value) => map.set(key, (map.get(key) ?? 0) + value);
+	const sums = [new Map(), new Map()], cells = new Map();
+	for (const row of table.rows) {
+		const value = raw(row[column]) ?? 0;
+		add(sums[0], name(row, down), value);
+		add(sums[1], name(row, across), value);
+	}
+	const [victims, culprits] = sums.map(largest);
+	const known = (list, key) => list.includes(key) ? key : OTHERS;
+	for (const row of table.rows)
+		add(cells, known(victims, name(row, down)) + "\n" + known(culprits, name(row, across)), raw(row[column]) ?? 0);
+
+	const most = Math.max(...cells.values()), figure = element("div", "scroll"), grid = element("table", "matrix");
+	const head = element("tr"), body = element("tbody"), corner = element("th", "", "victim / culprit");
+	corner.scope = "col";
+	head.append(corner, ...culprits.map(culprit => heading(culprit, "col")));
+	for (const victim of victims) {
+		const tr = element("tr");
+		tr.append(heading(victim, "row"), ...culprits.map(culprit => {
+			const value = cells.get(victim + "\n" + culprit), td = element("td", "number", value ? inUnit("ns", value) : "");
+			if (value) {
+				td.style.setProperty("--heat", Math.round(70 * value / most) + "%");
+				td.title = cut(`${victim} waited ${inUnit("ns", value)} while ${culprit} ran`, 500);
+			}
+			return td;
+		}));
+		body.append(tr);
+	}
+	grid.append(element("thead"), body);
+	grid.tHead.append(head);
+	figure.append(grid);
+	return [figure];
+}
+
+function heading(name, scope) {
+	const th = element("th", "", cut(name, 32));
+	th.scope = scope;
+	th.title = cut(name, 500);
+	return th;
+}
+
 function makeCharts(table) {
 	if (table.kind == "time-series") return makeTimeSeries(table);
-	return table.kind == "histogram" && table.rows.length ? [makeHistogram(table)] : [];
+	if (table.kind == "histogram") return table.rows.length ? [makeHistogram(table)] : [];
+	return makeMatrix(table);
 }

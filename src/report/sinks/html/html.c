@@ -45,7 +45,6 @@ static void add_member(struct buf *b, const char *name, const char *text)
 	buf_char(b, ',');
 }
 
-/* scale NULL: the cell has its own unit. */
 static void add_number(
 	struct buf *b, enum attar_unit unit, const struct number_scale *scale, struct cell cell)
 {
@@ -56,7 +55,7 @@ static void add_number(
 		number_plain(b, ATTAR_UNIT_ID, cell);
 		buf_str(b, ",\"");
 	}
-	if (scale && unit == ATTAR_UNIT_NS)
+	if (scale->name && unit == ATTAR_UNIT_NS)
 		number_in_scale(b, scale, cell);
 	else
 		number_cell(b, unit, cell);
@@ -78,7 +77,7 @@ static void add_cell(struct buf *b, const struct attar_section *s, const struct 
 }
 
 static void add_columns(
-	struct buf *b, const struct attar_section *s, const struct number_scale *scale)
+	struct buf *b, const struct attar_section *s, const struct number_scale *scales)
 {
 	struct buf name _cleanup_(buf_done) = {0};
 
@@ -88,8 +87,8 @@ static void add_columns(
 		buf_str(b, i ? ",{" : "{");
 		buf_reset(&name);
 		buf_str(&name, section_text(s, column->name));
-		if (scale && column->unit == ATTAR_UNIT_NS)
-			buf_printf(&name, " (%s)", scale->name);
+		if (scales[i].name && column->unit == ATTAR_UNIT_NS)
+			buf_printf(&name, " (%s)", scales[i].name);
 		add_member(b, "name", buf_text(&name));
 		buf_printf(b, "\"number\":%d,\"unit\":\"%s\"}", column->unit != ATTAR_UNIT_TEXT,
 			unit_name(column->unit));
@@ -129,23 +128,27 @@ static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t
 static void add_table(struct attar_renderer *r, const struct attar_section *s)
 {
 	struct buf *b = &r->out;
-	const struct number_scale *scale = NULL;
+	struct number_scale *scales _cleanup_free_ = calloc(s->columns.n + 1, sizeof(*scales));
 	size_t detail = 0;
 
+	if (!scales) {
+		b->failed = true;
+		return;
+	}
 	if (s->kind == ATTAR_SECTION_TABLE)
-		scale = number_scale_of_rows(s, 0, s->rows);
+		number_scales(scales, s, 0, s->rows, r->opts.exact);
 	buf_char(b, '{');
 	add_member(b, "name", section_text(s, s->name));
 	add_summary(b, s);
 	buf_printf(b, "\"kind\":\"%s\",\"columns\":[", section_kind_name(s->kind));
-	add_columns(b, s, scale);
+	add_columns(b, s, scales);
 	buf_str(b, "],\"rows\":[");
 	for (uint32_t row = 0; row < s->rows; row++) {
 		buf_str(b, row ? ",\n[" : "\n[");
 		for (size_t i = 0; i < s->columns.n; i++) {
 			if (i)
 				buf_char(b, ',');
-			add_cell(b, s, scale, row, i);
+			add_cell(b, s, &scales[i], row, i);
 		}
 		if (s->details.n)
 			detail = add_details(b, s, row, detail);

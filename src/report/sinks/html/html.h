@@ -18,8 +18,8 @@ void html_number(struct buf *b, uint64_t n);
 int html_tree(struct attar_renderer *r, struct attar_section *s);
 
 /*
- * Appends the states of threads of a time line as a JSON object. tree: that of the nodes of the
- * stacks; NULL: none. 0 or a negative errno.
+ * Appends the states of threads of a time line as a JSON object. tree: the tree with the nodes of
+ * the stacks; NULL: none. 0 or a negative errno.
  */
 int html_states(
 	struct attar_renderer *r, const struct attar_section *section, struct attar_section *tree);

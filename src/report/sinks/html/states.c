@@ -18,7 +18,6 @@
  */
 #include "report/sinks/html/html.h"
 
-#include "base/map.h"
 #include "report/model/state_pieces.h"
 #include "report/model/tree.h"
 
@@ -27,7 +26,7 @@ enum { THREADS_MAX = 500, PIECES_MAX = 50000 };
 struct states {
 	struct attar_renderer *r;
 	struct state_pieces pieces;
-	VEC(uint32_t) nodes; /* of the page, by those of the tree */
+	VEC(uint32_t) nodes; /* of the page, by the nodes of the tree */
 	struct intern names, wakers;
 	VEC(const struct span_row *) waker_rows; /* by number: a row with this waker */
 	VEC(uint64_t) sums;                      /* ns by name, of the present piece */

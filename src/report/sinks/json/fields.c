@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "attar/private/eventheader.h"
 #include "base/digits.h"
 #include "base/escape.h"
 #include "base/recent.h"
@@ -86,7 +87,7 @@ static struct json_fields *fields_of(const struct attar_format *format)
 	fields = calloc(1, sizeof(*fields));
 	if (!fields)
 		return NULL;
-	fields->is_eventheader = attar_eventheader_format(format);
+	fields->is_eventheader = eventheader_format(format);
 	for (size_t i = 0; r == 0 && i < format->n_fields; i++)
 		if (!format->fields[i].is_common)
 			r = add_field(fields, &format->fields[i]);

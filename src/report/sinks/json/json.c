@@ -6,10 +6,10 @@
 
 #include "base/digits.h"
 #include "base/escape.h"
-#include "base/recent.h"
 #include "report/model/fields.h"
 #include "report/model/number.h"
 #include "report/model/tree.h"
+#include "report/sinks/repeated.h"
 
 static void add_string(struct buf *b, const char *text)
 {
@@ -86,36 +86,16 @@ static void add_cell(struct buf *b, const struct attar_section *s, struct cell c
 	}
 }
 
-enum { REPEATED_COLUMNS = 8 };
-
-/* The newest cell of a column, and what it was written as, with the comma that precedes it. */
-struct repeated {
-	enum cell_kind kind;
-	struct recent_text text;
-};
-
-/* Many events have the name, the thread and the CPU of the one before, many functions a share. */
 static void add_column_cell(struct buf *b, const struct attar_section *s, const char *comma,
 	struct repeated *last, struct cell cell)
 {
 	size_t from = b->len;
-	char *end;
 
-	if (!buf_reserve(b, RECENT_TEXT_MAX))
+	if (repeated_put(last, cell, b))
 		return;
-	end = last->kind == cell.kind ? recent_text_put(&last->text, cell.bits, b->data + b->len)
-				      : NULL;
-	if (end) {
-		*end = '\0';
-		b->len = (size_t)(end - b->data);
-		return;
-	}
 	buf_str(b, comma);
 	add_cell(b, s, cell);
-	if (cell.kind == CELL_FIELDS || !buf_reserve(b, RECENT_TEXT_MAX))
-		return;
-	last->kind = cell.kind;
-	recent_text_keep(&last->text, cell.bits, b->data + from, b->data + b->len);
+	repeated_keep(last, cell, b, from);
 }
 
 /* The last cell of a row: its detail lines. Returns the index of the next row's first line. */
@@ -146,22 +126,10 @@ static void add_parts(
 	}
 }
 
-/* The values of a row: {"prev_pid":3,"lots":[1,2]}. */
-void render_values(struct buf *b, const struct attar_section *s, uint32_t row, size_t *at)
+/* Named values of a row. first: no member precedes them. */
+static void add_named(
+	struct buf *b, const struct attar_section *s, uint32_t row, size_t *at, bool first)
 {
-	const uint8_t *kinds = s->kinds.at + row * s->columns.n;
-	bool first = true;
-
-	buf_char(b, '{');
-	for (size_t i = 0; s->has_record_values && i < s->columns.n; i++) {
-		struct fields fields;
-
-		if (kinds[i] != CELL_FIELDS)
-			continue;
-		fields = section_fields(s, section_cell(s, row, i));
-		if (fields.has_values)
-			first &= !fields_json(b, &fields, first);
-	}
 	for (; *at < s->named.n; ++*at, first = false) {
 		const struct named *value = &s->named.at[*at];
 
@@ -175,6 +143,25 @@ void render_values(struct buf *b, const struct attar_section *s, uint32_t row, s
 		if (value->is_list)
 			buf_char(b, ']');
 	}
+}
+
+/* The values of a row: {"prev_pid":3,"lots":[1,2]}. */
+void render_values(struct buf *b, const struct attar_section *s, uint32_t row, size_t *at)
+{
+	const uint8_t *kinds = s->kinds.at + row * s->columns.n, *end = kinds + s->columns.n;
+	const uint8_t *kind = s->has_record_values ? kinds : end;
+	bool first = true;
+
+	buf_char(b, '{');
+	for (; kind < end && (kind = memchr(kind, CELL_FIELDS, (size_t)(end - kind))); kind++) {
+		struct fields fields =
+			section_fields(s, section_cell(s, row, (size_t)(kind - kinds)));
+
+		if (fields.has_values)
+			first &= !fields_json(b, &fields, first);
+	}
+	if (*at < s->named.n)
+		add_named(b, s, row, at, first);
 	buf_char(b, '}');
 }
 
@@ -182,10 +169,13 @@ void render_values(struct buf *b, const struct attar_section *s, uint32_t row, s
 static void add_cells(struct attar_renderer *r, const struct attar_section *s, uint32_t row,
 	struct repeated repeated[REPEATED_COLUMNS])
 {
+	const size_t n = s->columns.n;
+	const uint8_t *kinds = s->kinds.at + row * n;
+	const uint64_t *values = s->values.at + row * n;
 	struct buf *b = &r->out;
 
-	for (size_t i = 0; i < s->columns.n; i++) {
-		struct cell cell = section_cell(s, row, i);
+	for (size_t i = 0; i < n; i++) {
+		struct cell cell = {(enum cell_kind)kinds[i], .bits = values[i]};
 
 		if ((i > 0 || cell.kind == CELL_DOUBLE) && i < REPEATED_COLUMNS) {
 			add_column_cell(b, s, i ? "," : "", &repeated[i], cell);
@@ -218,7 +208,10 @@ static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 		add_column(b, ",", "detail", "lines");
 	buf_str(b, "],\"rows\":[");
 	for (uint32_t row = 0; row < s->rows; row++) {
-		buf_str(b, row ? ",[" : "[");
+		if (row)
+			buf_str(b, ",[");
+		else
+			buf_char(b, '[');
 		add_cells(r, s, row, repeated);
 		if (s->named.n || s->has_record_values) {
 			buf_char(b, ',');

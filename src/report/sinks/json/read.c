@@ -4,9 +4,49 @@
 
 #include <stdlib.h>
 
+#include "attar/private/report.h"
 #include "base/check_arg.h"
-#include "report/sinks/json/parse.h"
+#include "base/json.h"
 #include "report/model/model.h"
+
+enum { NUMBER_BYTES_MAX = 64 };
+
+/* A number, a string (kept in *text) or none: other values are skipped. */
+static struct attar_cell read_cell(struct json_parser *p, struct buf *text)
+{
+	struct attar_cell cell = {.kind = ATTAR_CELL_NONE};
+	char digits[NUMBER_BYTES_MAX], *end;
+	const char *start;
+	size_t n;
+
+	if (json_peek(p) == '"') {
+		json_read_string(p, text);
+		cell.kind = ATTAR_CELL_TEXT;
+		cell.text = buf_text(text);
+		return cell;
+	}
+	start = p->at;
+	json_skip(p);
+	n = (size_t)(p->at - start);
+	if (p->failed || !n || n >= sizeof(digits) || !strchr("-0123456789", *start))
+		return cell;
+	memcpy(digits, start, n);
+	digits[n] = '\0';
+	errno = 0;
+	if (digits[strspn(digits, "0123456789")] == '\0') {
+		cell.kind = ATTAR_CELL_U64;
+		cell.u64 = strtoull(digits, &end, 10);
+	} else if (*digits == '-' && digits[1 + strspn(digits + 1, "0123456789")] == '\0') {
+		cell.kind = ATTAR_CELL_I64;
+		cell.i64 = strtoll(digits, &end, 10);
+	} else {
+		cell.kind = ATTAR_CELL_DOUBLE;
+		cell.real = strtod_l(digits, &end, p->c);
+	}
+	if (*end || errno == ERANGE)
+		json_fail(p);
+	return cell;
+}
 
 static struct cell exact(struct attar_cell cell)
 {
@@ -118,7 +158,7 @@ static void read_row(struct json_parser *p, struct section_read *s)
 	attar_section_row(s->section);
 	for (; json_next(p, ']', &first); i++) {
 		if (i < s->columns.n && s->columns.at[i].unit >= 0)
-			add_cell(s->section, json_read_cell(p, &s->text));
+			add_cell(s->section, read_cell(p, &s->text));
 		else if (i < s->columns.n && !strcmp(s->columns.at[i].name, "detail") &&
 			 json_peek(p) == '[')
 			read_details(p, s);
@@ -134,7 +174,7 @@ static void read_bucket(struct json_parser *p, struct section_read *s)
 
 	for (size_t i = 0; json_next(p, ']', &first); i++) {
 		if (i < ARRAY_SIZE(cells))
-			cells[i] = json_read_cell(p, &s->text);
+			cells[i] = read_cell(p, &s->text);
 		else
 			json_skip(p);
 	}
@@ -164,7 +204,7 @@ static void read_node_cell(
 		json_read_string(p, &n->module);
 		return;
 	}
-	cell = json_read_cell(p, &s->text);
+	cell = read_cell(p, &s->text);
 	if (!strcmp(column, "parent") && cell.kind == ATTAR_CELL_U64) {
 		n->parent = (uint32_t)cell.u64;
 	} else if (!strcmp(column, "kind") && cell.kind == ATTAR_CELL_TEXT) {
@@ -219,7 +259,7 @@ static void read_summary(struct json_parser *p, struct section_read *s)
 	p->at = s->summary_at;
 	json_expect(p, '{');
 	while (json_next_member(p, &first, &key)) {
-		struct attar_cell cell = json_read_cell(p, &s->text);
+		struct attar_cell cell = read_cell(p, &s->text);
 
 		if (!strcmp(buf_text(&key), "count"))
 			summary.count = whole(cell);
@@ -247,7 +287,7 @@ static void read_quantiles(struct json_parser *p, struct section_read *s)
 
 		json_expect(p, '{');
 		while (json_next_member(p, &first_member, &key)) {
-			struct attar_cell cell = json_read_cell(p, &s->text);
+			struct attar_cell cell = read_cell(p, &s->text);
 
 			if (!strcmp(buf_text(&key), "share"))
 				share = attar_cell_get_double(cell);
@@ -288,7 +328,7 @@ static void read_span(struct json_parser *p, struct section_read *s)
 		size_t to = i < s->columns.n ? span_column(s, s->columns.at[i].name) : n;
 
 		if (to < n)
-			cells[to] = json_read_cell(p, &texts[to]);
+			cells[to] = read_cell(p, &texts[to]);
 		else
 			json_skip(p);
 	}
@@ -342,7 +382,7 @@ static void build_section(
 		add_columns(s, 1);
 		read_rows(p, s, read_row);
 	} else if (!strcmp(kind, "spans")) {
-		s->section = attar_report_spans(report, name);
+		s->section = report_spans(report, name);
 		read_rows(p, s, read_span);
 	}
 	if (s->section)
@@ -418,16 +458,13 @@ static void read_notes(struct json_parser *p, struct attar_report *report)
 	struct attar_notes notes = {.unresolved = -1};
 	bool first = true;
 
-	if (json_peek(p) != '{') {
-		json_skip(p);
+	if (!json_enter(p))
 		return;
-	}
-	json_expect(p, '{');
 	while (json_next_member(p, &first, &key)) {
 		if (json_peek(p) == '[')
 			json_skip(p);
 		else
-			set_note(&notes, buf_text(&key), json_read_cell(p, &text));
+			set_note(&notes, buf_text(&key), read_cell(p, &text));
 	}
 	attar_report_notes(report, &notes);
 }
@@ -465,9 +502,9 @@ static void read_members(struct json_parser *p, struct attar_report *report, str
 		} else if (!strcmp(name, "profiler")) {
 			json_read_string(p, &head->profiler);
 		} else if (!strcmp(name, "time")) {
-			head->time = whole(json_read_cell(p, &text));
+			head->time = whole(read_cell(p, &text));
 		} else if (!strcmp(name, "interval_ns")) {
-			head->interval_ns = whole(json_read_cell(p, &text));
+			head->interval_ns = whole(read_cell(p, &text));
 		} else if (!strcmp(name, "notes")) {
 			read_notes(p, report);
 		} else if (!strcmp(name, "remarks")) {
@@ -500,7 +537,7 @@ int attar_report_read_json(const char *text, size_t n, struct attar_report **ret
 	} else {
 		read_members(&p, report, &head);
 		report->profiler = report_keep(report, buf_text(&head.profiler));
-		attar_report_span(report, head.time, head.interval_ns);
+		attar_report_interval(report, head.time, head.interval_ns);
 		if (report->error == -ENOMEM)
 			e = base_oom();
 		else if (p.failed || report->fault)

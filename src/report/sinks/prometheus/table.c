@@ -11,18 +11,15 @@ enum { ROWS_MAX = 20 }; /* of a section, without "other" */
 static bool is_label(const struct attar_section *s, size_t column)
 {
 	const struct column *c = &s->columns.at[column];
-	const char *name = section_text(s, c->name);
 
-	if (c->unit == ATTAR_UNIT_TEXT)
-		return true;
-	return c->unit == ATTAR_UNIT_ID && !strcasestr(name, "pid") && !strcasestr(name, "tid");
+	return column_role_of(section_text(s, c->name), c->unit) == COLUMN_LABEL;
 }
 
 static bool is_value(const struct attar_section *s, size_t column)
 {
 	enum attar_unit unit = s->columns.at[column].unit;
 
-	return unit == ATTAR_UNIT_COUNT || metrics_suffix(unit);
+	return !is_label(s, column) && (unit == ATTAR_UNIT_COUNT || metrics_suffix(unit));
 }
 
 /* How the values of several rows become one. */

@@ -4,21 +4,25 @@
 #include <math.h>
 
 #include "base/escape.h"
-#include "report/model/number.h"
 #include "report/sinks/prometheus/prometheus.h"
 
 enum { LABEL_BYTES_MAX = 200 };
 
-/* Parts of a name are joined by "_"; other characters than letters and digits become one, too. */
+/*
+ * Parts of a name are joined by "_"; other characters than letters and digits become one, too. Not
+ * so an apostrophe: promtool takes the "s" of "kernel's" for a unit.
+ */
 static void add_part(struct buf *b, const char *part)
 {
+	if (!strcmp(part, "+/-"))
+		part = "uncertainty";
 	buf_char(b, '_');
 	for (; *part; part++) {
 		char c = (char)tolower((unsigned char)*part);
 
 		if (isalnum((unsigned char)c))
 			buf_char(b, c);
-		else if (b->data && b->data[b->len - 1] != '_')
+		else if (c != '\'' && b->data && b->data[b->len - 1] != '_')
 			buf_char(b, '_');
 	}
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Databases that are read: those of -o x.db, and any other. They may come from anywhere, so nothing
- * in them is executed that could do more than compute: the file is not written, extensions are not
- * loaded, and views and columns use harmless functions only (SQLite's "trusted schema" is off).
+ * Databases that are read: the files of -o x.db, and any other. They may come from anywhere, so
+ * nothing in them is executed that could do more than compute: the file is not written, extensions
+ * are not loaded, and views and columns use harmless functions only (SQLite's "trusted schema" is
+ * off).
  */
 #ifndef REPORT_SINKS_SQLITE_INPUT_H
 #define REPORT_SINKS_SQLITE_INPUT_H

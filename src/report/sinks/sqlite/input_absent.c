@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* In place of sqlite_input.c, sqlite_output.c and sqlite_read.c in a build without SQLite. */
+#include "attar/private/report.h"
 #include "attar/report.h"
 #include "base/base.h"
 #include "report/sinks/clickhouse/input.h"
@@ -19,7 +20,7 @@ int sqlite_open_output(const struct place *place, struct sqlite3 **ret_db)
 	return -EOPNOTSUPP;
 }
 
-int attar_report_read_database(
+int report_read_database(
 	const char *path, int (*take)(void *ctx, struct attar_report *report), void *ctx)
 {
 	if (clickhouse_is_address(path))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each table is read once, in the order in which it was written: the rows of a report follow each
- * other. Names of tables come from the file, and must be those of ordinary tables: what a view or a
+ * other. Names of tables come from the file, and must be names of ordinary tables: what a view or a
  * virtual table yields need not end.
  */
 #include <sqlite3.h>
 
+#include "attar/private/report.h"
 #include "base/check_arg.h"
 #include "report/sinks/clickhouse/input.h"
 #include "report/diff/parts.h"
@@ -108,7 +109,7 @@ static int take_report(struct reader *r, void *ctx, sqlite3_stmt *row)
 		attar_report_free(report);
 		return base_oom();
 	}
-	attar_report_span(report, whole_at(row, 2), whole_at(row, 3));
+	attar_report_interval(report, whole_at(row, 2), whole_at(row, 3));
 	notes.seen = whole_at(row, 4);
 	notes.lost = whole_at(row, 5);
 	attar_report_notes(report, &notes);
@@ -356,7 +357,7 @@ static int give(struct reader *r, int e, int (*take)(void *, struct attar_report
 	return e;
 }
 
-int attar_report_read_database(
+int report_read_database(
 	const char *path, int (*take)(void *ctx, struct attar_report *report), void *ctx)
 {
 	CHECK_ARG(path, "path");

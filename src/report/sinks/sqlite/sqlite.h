@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared by the parts of the renderer of databases: sqlite_database.c opens the file, with the
- * tables that each database has; sqlite_table.c creates those of sections.
+ * tables that each database has; sqlite_table.c creates the tables of sections.
  */
 #ifndef REPORT_SINKS_SQLITE_SQLITE_H
 #define REPORT_SINKS_SQLITE_SQLITE_H

@@ -138,8 +138,8 @@ static bool is_known(
 }
 
 /*
- * Finds a name for the table that is free, or that of the table of an earlier run. sql creates the
- * table. Returns 0 or -ENOMEM.
+ * Finds a name for the table that is free, or the name of the table of an earlier run. sql creates
+ * the table. Returns 0 or -ENOMEM.
  */
 static int choose_name(struct database *db, const struct table *table, struct buf *name,
 	struct buf *sql, bool *ret_known)

@@ -14,7 +14,15 @@
 #include "report/model/width.h"
 
 enum { GAP = 2 /* spaces between columns */ };
-enum { PID_WIDTH = 7, NUMBER_WIDTH = 5, DURATION_WIDTH = 7, COMM_WIDTH = 15 };
+enum {
+	PID_WIDTH = 7,
+	NUMBER_WIDTH = 5,
+	DURATION_WIDTH = 7,
+	COMM_WIDTH = 15,
+	ADDRESS_WIDTH = 15, /* of IPv4 */
+	PATH_WIDTH = 32,
+	ERROR_WIDTH = 9,
+};
 
 /* The text last drawn in a column: it is often the same in the next line. */
 struct recent {
@@ -57,6 +65,26 @@ bool text_continues(struct attar_renderer *r, const struct attar_section *s)
 	return same;
 }
 
+/* The same for a column of texts, by its name. */
+static unsigned usual_text_width(const char *name)
+{
+	static const struct {
+		const char *suffix;
+		unsigned width;
+	} all[] = {{"comm", COMM_WIDTH}, {"addr", ADDRESS_WIDTH}, {"server", ADDRESS_WIDTH},
+		{"path", PATH_WIDTH}, {"file", PATH_WIDTH}, {"host", PATH_WIDTH},
+		{"err", ERROR_WIDTH}};
+	const size_t n = strlen(name);
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		size_t length = strlen(all[i].suffix);
+
+		if (n >= length && !strcasecmp(name + n - length, all[i].suffix))
+			return all[i].width;
+	}
+	return 0;
+}
+
 /* What a column usually needs: names and numbers of threads, numbers and durations. */
 static unsigned usual_width(const struct attar_section *s, size_t column)
 {
@@ -69,7 +97,7 @@ static unsigned usual_width(const struct attar_section *s, size_t column)
 	case ATTAR_UNIT_NS:
 		return DURATION_WIDTH;
 	case ATTAR_UNIT_TEXT:
-		return n >= 4 && !strcasecmp(name + n - 4, "comm") ? COMM_WIDTH : 0;
+		return usual_text_width(name);
 	default:
 		return 0;
 	}
@@ -211,7 +239,7 @@ static void measure(struct lines *l)
 	}
 }
 
-/* The blanks beside a cell. Those of a row make up for cells before that exceed their columns. */
+/* The blanks beside a cell. They make up for cells before it that exceed their columns. */
 static inline unsigned blanks_of(struct lines *l, unsigned wanted, unsigned width)
 {
 	unsigned blanks, taken;

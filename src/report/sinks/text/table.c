@@ -15,9 +15,9 @@ struct grid {
 	struct attar_renderer *r;
 	const struct attar_section *s;
 	VEC(struct layout_column) columns;
-	VEC(struct shorten) shorten;      /* by column */
-	const struct number_scale *scale; /* of all durations; NULL: each cell has its own unit */
-	struct buf cell;                  /* the text of one cell */
+	VEC(struct shorten) shorten; /* by column */
+	struct number_scale *scales; /* the same; NULL: each cell has its own unit */
+	struct buf cell;             /* the text of one cell */
 };
 
 static void grid_done(struct grid *g)
@@ -25,7 +25,14 @@ static void grid_done(struct grid *g)
 	g->r->out.failed |= g->cell.failed;
 	vec_done(&g->columns);
 	vec_done(&g->shorten);
+	free(g->scales);
 	buf_done(&g->cell);
+}
+
+static bool has_scale(const struct grid *g, size_t column)
+{
+	return g->scales && g->scales[column].name &&
+	       g->s->columns.at[column].unit == ATTAR_UNIT_NS;
 }
 
 static const char *cell_text(struct grid *g, uint32_t row, size_t column)
@@ -38,8 +45,8 @@ static const char *cell_text(struct grid *g, uint32_t row, size_t column)
 		const char *text = section_text(g->s, cell.text);
 
 		escape_text(&g->cell, text, strlen(text));
-	} else if (g->scale && unit == ATTAR_UNIT_NS) {
-		number_in_scale(&g->cell, g->scale, cell);
+	} else if (has_scale(g, column)) {
+		number_in_scale(&g->cell, &g->scales[column], cell);
 	} else if (unit != ATTAR_UNIT_TEXT || cell.kind != CELL_NONE) {
 		number_cell(&g->cell, unit, cell);
 	}
@@ -52,16 +59,55 @@ static const char *column_name(struct grid *g, size_t column)
 
 	buf_reset(&g->cell);
 	escape_text(&g->cell, name, strlen(name));
-	if (g->scale && g->s->columns.at[column].unit == ATTAR_UNIT_NS)
-		buf_printf(&g->cell, " (%s)", g->scale->name);
+	if (has_scale(g, column))
+		buf_printf(&g->cell, " (%s)", g->scales[column].name);
 	return buf_text(&g->cell);
 }
 
+enum { ROWS_LEAST = 10 };
+
+static const double share_least = 0.5; /* percent */
+
+/* Whether a column is the share of a row in a whole. */
+static bool is_share(const struct attar_section *s, size_t column)
+{
+	static const char *const names[] = {"share", "self", "total"};
+	const char *name = section_text(s, s->columns.at[column].name);
+
+	if (s->columns.at[column].unit != ATTAR_UNIT_PERCENT)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_small(const struct attar_section *s, uint32_t row)
+{
+	bool has_share = false;
+
+	for (size_t i = 0; i < s->columns.n; i++) {
+		const struct cell cell = section_cell(s, row, i);
+
+		if (!is_share(s, i))
+			continue;
+		if (cell.kind != CELL_DOUBLE || cell.real >= share_least)
+			return false;
+		has_share = true;
+	}
+	return has_share;
+}
+
+/* With a maximum, the last rows are left out if each is less than half a percent of the whole. */
 static uint32_t rows_shown(const struct attar_renderer *r, const struct attar_section *s)
 {
 	unsigned most = r->opts.max_rows;
+	uint32_t n = s->kind != ATTAR_SECTION_EVENTS && most && s->rows > most ? most : s->rows;
 
-	return s->kind != ATTAR_SECTION_EVENTS && most && s->rows > most ? most : s->rows;
+	if (s->kind == ATTAR_SECTION_TABLE && most)
+		while (n > ROWS_LEAST && is_small(s, n - 1))
+			n--;
+	return n;
 }
 
 /* A table shows its first rows, a time series its newest ones. */
@@ -89,6 +135,18 @@ static bool is_number_as_text(const struct attar_section *s, size_t column)
 	       !strcmp(section_text(s, s->columns.at[column].name), "value");
 }
 
+/* "holder share" is about the name beside it, and a total says more than its count. */
+static bool is_minor(const struct attar_section *s, size_t column)
+{
+	const char *name = section_text(s, s->columns.at[column].name), *share;
+
+	share = strstr(name, " share");
+	if (share && !strcmp(share, " share"))
+		return true;
+	return !strcmp(name, "count") && column + 1 < s->columns.n &&
+	       !strcmp(section_text(s, s->columns.at[column + 1].name), "total");
+}
+
 static bool is_number(enum attar_unit unit)
 {
 	return unit != ATTAR_UNIT_TEXT && unit != ATTAR_UNIT_ID && unit != ATTAR_UNIT_TIME &&
@@ -101,8 +159,12 @@ static int grid_init(struct grid *g)
 	const struct attar_section *s = g->s;
 	uint32_t first = first_row(g->r, s), end = first + rows_shown(g->r, s);
 
-	if (s->kind != ATTAR_SECTION_EVENTS)
-		g->scale = number_scale_of_rows(s, first, end - first);
+	if (s->kind != ATTAR_SECTION_EVENTS) {
+		g->scales = calloc(s->columns.n + 1, sizeof(*g->scales));
+		if (!g->scales)
+			return base_oom();
+		number_scales(g->scales, s, first, end - first, g->r->opts.exact);
+	}
 	for (size_t i = 0; i < s->columns.n; i++) {
 		struct layout_column *column = vec_add(&g->columns);
 		unsigned name, least;
@@ -114,7 +176,7 @@ static int grid_init(struct grid *g)
 		column->keep = column->text && column->grows;
 		column->main = column->grows && s->columns.at[i].is_main;
 		column->describes = column->text && !column->grows && describes_number(s, i);
-		column->number = !column->grows &&
+		column->number = !column->grows && !is_minor(s, i) &&
 				 (is_number(s->columns.at[i].unit) || is_number_as_text(s, i));
 		for (uint32_t row = first; row < end; row++)
 			column->wish = MAX(column->wish, width_of(cell_text(g, row, i)));
@@ -143,7 +205,7 @@ static const char *text_of_row(void *ctx, size_t i)
 
 /*
  * Lines of events are drawn in batches of any size, and must not differ from batch to batch: names
- * of events lose their beginnings, and the last text, which is that of the fields, its end.
+ * of events lose their beginnings, and the last text, which is the text of the fields, its end.
  */
 static struct shorten how_to_shorten(struct grid *g, size_t column, bool last)
 {
@@ -262,17 +324,40 @@ static size_t draw_details(struct attar_renderer *r, struct grid *g, uint32_t ro
 	return at;
 }
 
-static void draw_rows(struct attar_renderer *r, struct grid *g)
+static size_t lines_since(const struct attar_renderer *r, size_t at)
+{
+	size_t lines = 0;
+
+	for (; at < r->out.len; at++)
+		lines += r->out.data[at] == '\n';
+	return lines;
+}
+
+/* Returns the number of rows that are drawn. */
+static uint32_t draw_rows(struct attar_renderer *r, struct grid *g)
 {
 	uint32_t first = first_row(r, g->s), end = first + rows_shown(r, g->s);
-	size_t detail = first ? section_first_detail(g->s, first) : 0;
+	size_t detail = first ? section_first_detail(g->s, first) : 0, lines = 0;
 
 	for (uint32_t row = first; row < end; row++) {
+		size_t before = r->out.len;
+
 		draw_cells(r, g, row);
 		buf_char(&r->out, '\n');
 		detail = draw_details(r, g, row, detail);
+		lines += lines_since(r, before);
+		if (g->s->max_lines && lines > g->s->max_lines && row > first) {
+			r->out.len = before;
+			return row - first;
+		}
 		render_spill(r);
 	}
+	return end - first;
+}
+
+static const char *rows_hint(const struct attar_renderer *r, const struct attar_section *s)
+{
+	return s->max_lines ? section_text(s, s->hint) : r->opts.redraw ? NULL : r->rows_hint;
 }
 
 /* A line with a number and a text, such as "(3 more rows)". */
@@ -302,6 +387,7 @@ void text_table(struct attar_renderer *r, const struct attar_section *s)
 {
 	struct grid g _cleanup_(grid_done) = {.r = r, .s = s};
 	size_t hidden;
+	uint32_t drawn;
 
 	text_heading(r, section_text(s, s->name), "");
 	if (!s->rows) {
@@ -314,10 +400,9 @@ void text_table(struct attar_renderer *r, const struct attar_section *s)
 		draw_count(r, first_row(r, s), "earlier point", "earlier points", NULL);
 	draw_cells(r, &g, UINT32_MAX);
 	buf_char(&r->out, '\n');
-	draw_rows(r, &g);
-	if (first_row(r, s) + rows_shown(r, s) < s->rows)
-		draw_count(r, s->rows - rows_shown(r, s), "more row", "more rows",
-			r->opts.redraw ? NULL : r->rows_hint);
+	drawn = draw_rows(r, &g);
+	if (first_row(r, s) + drawn < s->rows)
+		draw_count(r, s->rows - drawn, "more row", "more rows", rows_hint(r, s));
 	if (hidden)
 		draw_count(r, hidden, "column hidden", "columns hidden", NULL);
 }

@@ -186,14 +186,30 @@ static int draw_section(struct attar_renderer *r, struct attar_section *s)
 	return 0;
 }
 
+/* The number of remarks up to the last one that is shown. */
+static size_t remarks_shown(const struct attar_renderer *r, const struct attar_report *report)
+{
+	size_t most = report->has_doubt + r->max_remarks,
+	       n = report->remarks.n - report->n_details;
+
+	return r->max_remarks ? MIN(most, n) : report->remarks.n;
+}
+
 static void draw_foot(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct buf line _cleanup_(buf_done) = {0};
 
-	for (size_t i = report->has_doubt; i < report->remarks.n; i++) {
+	size_t shown = remarks_shown(r, report), rest = report->remarks.n - shown;
+
+	for (size_t i = report->has_doubt; i < shown; i++) {
 		buf_reset(&line);
 		buf_printf(&line, "note: %s", report_text(report, report->remarks.at[i]));
 		text_wrap(r, TEXT_PLAIN, buf_text(&line));
+	}
+	if (rest) {
+		buf_reset(&line);
+		buf_printf(&line, "(%zu more remark%s: -v shows all)", rest, PLURAL_S(rest));
+		text_wrap(r, TEXT_DIM, buf_text(&line));
 	}
 	if (report->has_notes && !report->is_dump) {
 		buf_reset(&line);

@@ -20,7 +20,6 @@
 #include "report/model/number.h"
 #include "report/model/tree.h"
 #include "report/model/tree_merge.h"
-#include "report/model/width.h"
 
 /* Siblings being drawn: children[at] to children[shown - 1] are visible. */
 struct level {
