@@ -7,6 +7,7 @@
 #include <papi.h>
 
 #include "attar/perf.h"
+#include "attar/private/perf.h"
 #include "slices.h"
 
 enum { MEMBERS = 7 };
@@ -51,7 +52,7 @@ static void read_ours(void *ctx, size_t n)
 	struct sides *s = ctx;
 
 	while (n--) {
-		check(attar_group_values(s->group, values), "read");
+		check(group_values(s->group, values), "read");
 		s->sum += values[0];
 	}
 }

@@ -17,6 +17,7 @@
 
 #include "attar/event.h"
 #include "attar/perf.h"
+#include "attar/private/perf.h"
 
 enum { UPROBES = 5, EVENTS_MAX = 64, CPUS_MAX = 1024, OPEN = 0, ENABLE, DISABLE, CLOSE, STEPS };
 
@@ -179,7 +180,7 @@ int main(int argc, char **argv)
 
 	check(argc > 1 ? attar_catalog_new(&opts, &catalog) : -1, "SYSTEM:EVENT...");
 	check(attar_target_new(&system, &target), "target");
-	cpus = attar_target_cpus(target, &n_cpus);
+	cpus = target_cpus(target, &n_cpus);
 	if (n_cpus > CPUS_MAX)
 		n_cpus = CPUS_MAX;
 	parse_events(argv + 1, catalog);

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "attar/attar.h"
+#include "attar/attar-run.h"
+#include "attar/private/report.h"
 
 enum { LINES = 1024, TASKS = 64 };
 
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
 	for (uint64_t n = 0; n < rows && e == 0; n += LINES)
 		e = draw(renderer, n, n + LINES < rows ? n + LINES : rows);
 	if (e == 0)
-		attar_renderer_get_delivery(renderer, true, &delivery);
+		renderer_get_delivery(renderer, true, &delivery);
 	if (e < 0 || delivery.stored != rows) {
 		fprintf(stderr, "clickhouse_rows: %llu of %llu rows were stored: %s\n",
 			(unsigned long long)delivery.stored, (unsigned long long)rows,

@@ -67,11 +67,12 @@ def run(bench):
     lost_pairs = bench.limit(f'lost of {2 * CALLS}, syscalls', '', 0, worst=True)
     for _ in bench.rounds():
         peer = bare(bench)
-        top, n = attar(bench, 'top', '-e', 'raw_syscalls:sys_enter//key=id/')
+        top, n = attar(bench, 'top', '--in-kernel', 'no', '-e',
+                       'raw_syscalls:sys_enter//key=id/')
         by_id.add(top, peer)
         lost.add(n)
         by_thread.add(attar(bench, 'top', '-e', 'raw_syscalls:sys_enter')[0], peer)
-        pair, n = attar(bench, 'syscalls')
+        pair, n = attar(bench, 'syscalls', '--in-kernel', 'no')
         pairs.add(pair / 2, peer)
         lost_pairs.add(n)
         script.add(top, perf(bench))

@@ -79,10 +79,16 @@ def watched(bench, *tool, command):
     return all_of_it['cpu'] - cpu, cpu
 
 
+def rings(words):
+    """Options with which the events are delivered: bench/in_kernel.py has the other way."""
+    return ['--in-kernel', 'no'] if words[0] == 'runqlat' else []
+
+
 def ours(bench, *words, command):
     """As watched(), and the number of lost events."""
     out = bench.scratch / 'out.json'
-    cpu, inside = watched(bench, bench.attar, *words, '-q', '-m', 1024, '-o', out, command=command)
+    cpu, inside = watched(bench, bench.attar, *words, '-q', '-m', 1024, '-o', out,
+                          *rings(words), command=command)
     return cpu, inside, json.loads(out.read_text().splitlines()[-1])['notes']['lost']
 
 

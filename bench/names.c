@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "attar/private/symbol.h"
 #include "attar/symbol.h"
 #include "elf/symtab.h"
 
@@ -56,10 +57,10 @@ static int open_symbols(struct bench *b)
 	attar_location start;
 
 	if (attar_symbols_new(NULL, &b->symbols) < 0 ||
-		attar_symbols_file(b->symbols, b->path, &start) < 0)
+		symbols_find_file(b->symbols, b->path, &start) < 0)
 		return -1;
 	for (size_t i = 0; i < ADDRESSES; i++)
-		if (attar_symbols_vaddr(b->symbols, start, b->addresses[i], &b->locations[i]) < 0)
+		if (symbols_vaddr(b->symbols, start, b->addresses[i], &b->locations[i]) < 0)
 			return -1;
 	return 0;
 }

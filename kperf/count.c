@@ -236,7 +236,7 @@ void kp_count_add(struct PmuData *row, const struct attar_value *value)
 		row->countPercent = other.countPercent;
 }
 
-/* The counts of a counter: new rows, or added to those of its entry from `first` on. */
+/* The counts of a counter: new rows, or added to the rows of its entry from `first` on. */
 static int add_rows(
 	struct kp_task *task, struct kp_counter *c, int64_t ts, size_t first, struct kp_list *list)
 {

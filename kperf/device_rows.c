@@ -54,7 +54,7 @@ static int controller_of(const struct kp_metric *metric, const char *evt, size_t
 	return atoi(part + strlen(metric->part));
 }
 
-/* Controllers need not have consecutive numbers: a channel is the rank among those of the die. */
+/* Numbers of controllers may have gaps: a channel is the rank among the controllers of a die. */
 static unsigned channel_of(const struct kp_metric *metric, const struct PmuData *rows, unsigned len,
 	const struct PmuData *row)
 {

@@ -34,7 +34,7 @@ struct new_thread {
 	pid_t root;       /* the thread whose counters its own counts were inherited from */
 	bool ended, over; /* over: the row has its last count */
 	struct attar_target *target;
-	struct own_counter *counters; /* as those of the task */
+	struct own_counter *counters; /* as the counters of the task */
 };
 
 /* A FORK or EXIT record. */

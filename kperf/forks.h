@@ -5,7 +5,8 @@
  * The counters of the threads at the open are inherited, so that their sum is exact. A thread that
  * waits for FORK records opens counters of each new thread, on the same CPUs. What these count is
  * moved from the rows of the threads that the counts were inherited from, at most what these have:
- * so the sum stays exact. Those of a thread are closed when it ends; its row is in the next read.
+ * so the sum stays exact. The counters of a thread are closed when it ends; its row is in the next
+ * read.
  */
 #ifndef KPERF_FORKS_H
 #define KPERF_FORKS_H

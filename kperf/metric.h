@@ -2,7 +2,7 @@
 /*
  * metric.h - what metrics of devices are made of, and the devices that their attributes name.
  *
- * The codes of events are those of the kernel's drivers: drivers/perf/hisilicon for the PMUs
+ * The codes of events are defined by the kernel's drivers: drivers/perf/hisilicon for the PMUs
  * hisi_*, drivers/perf/arm_smmuv3_pmu.c for smmuv3_pmcg_*.
  */
 #ifndef KPERF_METRIC_H

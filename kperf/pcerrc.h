@@ -2,7 +2,7 @@
 /*
  * pcerrc.h - error and warning codes of libkperf and libsym.
  *
- * Names and values are those of the interface of libkperf. Errors and warnings belong to the
+ * Names and values are taken from the interface of libkperf. Errors and warnings belong to the
  * calling thread: another thread's calls do not change them.
  */
 #ifndef PCERRC_H

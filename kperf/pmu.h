@@ -90,10 +90,10 @@ enum BranchSampleFilter {
 	KPERF_SAMPLE_BRANCH_TYPE_SAVE = 1U << 16,
 };
 
-/* Of one event, in addition to struct PmuAttr. */
+/* Attributes of one event, in addition to struct PmuAttr. */
 struct EvtAttr {
 	int groupId;     /* events with the same number are one group; -1: none */
-	unsigned period; /* of SAMPLING; 0: that of struct PmuAttr */
+	unsigned period; /* of SAMPLING; 0: the period of struct PmuAttr */
 	unsigned excludeUser : 1;
 	unsigned excludeKernel : 1;
 };
@@ -124,7 +124,7 @@ struct PmuAttr {
 	enum SpeFilter dataFilter;
 	enum SpeEventFilter evFilter;
 	unsigned long minLatency; /* of SPE samples, in cycles */
-	/* COUNTING: separate rows for new threads and processes; 0: in those of their creators */
+	/* COUNTING: new threads and processes have separate rows; 0: the rows of their creators */
 	unsigned includeNewFork : 1;
 	unsigned long branchSampleFilter;
 	char **cgroupNameList; /* below the root of the hierarchy; NULL: none */
@@ -361,7 +361,7 @@ enum PmuDeviceMetric {
 	PMU_L3_REF,
 	PMU_L3_LAT,         /* nanoseconds of a request of the L3 cache, of each cluster of CPUs */
 	PMU_PCIE_RX_MRD_BW, /* bytes in a microsecond of requests to read, of one device */
-	PMU_PCIE_RX_MWR_BW, /* RX: requests of the device, TX: those of CPUs to it */
+	PMU_PCIE_RX_MWR_BW, /* RX: requests of the device, TX: requests of CPUs to it */
 	PMU_PCIE_TX_MRD_BW,
 	PMU_PCIE_TX_MWR_BW,
 	PMU_PCIE_RX_MRD_LAT, /* nanoseconds of a request, behind one root port */
@@ -532,7 +532,7 @@ void UTraceClose(int pd);
 /* ---- files of /proc ---- */
 
 /*
- * Parses the files of enum ProcSource; those of processes are files of process pid (0: left out).
+ * Parses the files of enum ProcSource; sources of processes are files of process pid (0: left out).
  * *data is an array of *numData sources; one that cannot be read is not in it, and GetWarnMsg()
  * names it. Free it with ProcDataFree(). Returns 0 or an error code.
  */

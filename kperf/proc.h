@@ -24,7 +24,7 @@ struct proc_parser {
 	void *entries;
 	size_t entry_size;
 	unsigned n, room;
-	int pid;      /* of the files; 0: those of the system */
+	int pid;      /* of the files; 0: the files of the system */
 	bool failed;  /* out of memory */
 	bool of_zone; /* of zoneinfo: the statistics of the node are over */
 };

@@ -364,7 +364,7 @@ struct ProcPidTaskStatEntry {
 	PROC_PID_STAT_MEMBERS
 };
 
-/* The entries of one source; the member of the union is that of its name. */
+/* The entries of one source; the member of the union has its name. */
 struct ProcData {
 	enum ProcSource source;
 	int pid;

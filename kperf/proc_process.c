@@ -182,7 +182,7 @@ void proc_fd_folder(struct proc_parser *p, const char *folder)
 		return;
 	proc_each_name(p, folder, count_fd);
 	if (p->pid == getpid() && e->fdCount > 0)
-		e->fdCount--; /* that of the folder */
+		e->fdCount--; /* the descriptor of the folder */
 }
 
 static void add_task(struct proc_parser *p, const char *name, const char *path)

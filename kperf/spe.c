@@ -25,7 +25,7 @@ static void set_cpus(const struct attar_pmu *pmu, struct PmuAttr *attr)
 	attr->numCpu = (unsigned)pmu->n_cpus;
 }
 
-/* The bits of dataFilter are those of the PMU's attr.config. */
+/* The bits of dataFilter are the bits of the PMU's attr.config. */
 static int set_event(
 	struct kp_origin *origin, const struct attar_pmu *pmu, struct kp_spe_task *task)
 {

@@ -35,7 +35,7 @@ struct thread {
 /* A sample with the data of its ring and record. */
 struct found {
 	int64_t ts;
-	size_t number; /* keeps those of the same time in order */
+	size_t number; /* keeps samples of the same time in order */
 	int cpu;
 	struct thread *thread;
 	struct attar_spe_sample sample;

@@ -15,7 +15,7 @@ int kp_stack_make(struct kp_list *memory, const struct kp_frames *frames, struct
 
 /*
  * Fills a symbol of the function that has the code of a frame. Its strings are borrowed from
- * symbols. It has no source line; kp_symbol_line() sets that of the innermost function.
+ * symbols. It has no source line; kp_symbol_line() sets the line of the innermost function.
  */
 void kp_symbol_fill(
 	struct attar_symbols *symbols, const struct kp_frame *frame, struct Symbol *ret_symbol);

@@ -32,7 +32,7 @@ struct kp_event {
 /* An event that is open. */
 struct kp_counter {
 	struct attar_counter *counter;
-	struct attar_target *target; /* of a device: its own; NULL: that of the task */
+	struct attar_target *target; /* of a device: its own; NULL: the target of the task */
 	struct attar_group *group;   /* NULL: none */
 	unsigned member;             /* of the group; the first one owns it */
 	unsigned event;              /* entry of evtList */

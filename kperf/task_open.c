@@ -309,7 +309,7 @@ static bool is_missing(int r)
 	return r == -EOPNOTSUPP || r == -ENOENT || r == -ENODEV;
 }
 
-/* Of an event that the kernel refused. */
+/* The code of an error for an event that the kernel refused. */
 static int code_of_event(const struct kp_event *event, int r)
 {
 	return is_missing(r) || (r == -EINVAL && event->specs->at[0].filter)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The layout is that of trace.dat, version 6, up to the options: trace-cmd.dat(5). */
+/* The layout is the layout of trace.dat, version 6, up to the options: trace-cmd.dat(5). */
 #include "tracing_data.h"
 
 #include <errno.h>

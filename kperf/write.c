@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "data.h"
 #include "error.h"
 #include "handles.h"
 #include "symbol.h"

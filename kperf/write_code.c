@@ -65,7 +65,7 @@ bool kp_code_needs(struct kp_code *code, int pid, const struct kp_frames *frames
 	ret->size = page_size;
 	ret->offset = (frame->location & OFFSET_MASK) & ~(page_size - 1);
 	extend(ret, page_size);
-	page.page = ~(ret->start / page_size); /* that of the mapping, not of the code */
+	page.page = ~(ret->start / page_size); /* the offset of the mapping, not of the code */
 	return !was_seen(code, &page);
 }
 

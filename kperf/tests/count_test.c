@@ -504,7 +504,7 @@ static unsigned controller_groups(void)
 
 /*
  * The kernel releases the controller with a delay, and only if no group is left at the unmount.
- * Removed groups exist for a while; those of other programs may stay for long.
+ * Removed groups exist for a while; groups of other programs may stay for long.
  */
 static void cgroup_unmount(const char *root, unsigned version)
 {
@@ -629,7 +629,7 @@ static void samples_of_control_groups(void **state)
 	PmuDataFree(data);
 }
 
-/* The controller is in one hierarchy at a time: in that of version 2 unless version 1 has it. */
+/* The controller is in one hierarchy at a time: in version 2 unless version 1 has it. */
 static void counts_a_control_group(void **state)
 {
 	counts_a_group_of(1);

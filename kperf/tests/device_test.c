@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Metrics of devices: a tree like that of sysfs on a machine with HiSilicon's PMUs, whose type is
- * that of the kernel's software events, so that they count something. It is linked with the objects
- * of the library, since PmuDeviceOpen() uses the tree of the machine.
+ * Metrics of devices: a tree like the tree of sysfs on a machine with HiSilicon's PMUs, whose type
+ * is the type of the kernel's software events, so that they count something. It is linked with the
+ * objects of the library, since PmuDeviceOpen() uses the tree of the machine.
  */
 #include <sched.h>
 

@@ -55,7 +55,7 @@ static void every_event_of_a_tracepoint(void **state)
 	PmuClose(pd);
 }
 
-/* Of two clocks, the second has a period of its own. */
+/* There are two clocks, and the second has a period of its own. */
 static void periods_of_events(void **state)
 {
 	struct EvtAttr attrs[] = {{.groupId = -1}, {.groupId = -1, .period = 10000000}};
@@ -107,7 +107,7 @@ static int samples_of_faults(const char *event, unsigned period, unsigned own, u
 	return n * (int)expected;
 }
 
-/* The period of the event's attributes precedes that of its name, and this that of the task. */
+/* Periods by precedence: of the event's attributes, of its name, of the task. */
 static void a_sample_for_each_period(void **state)
 {
 	test_faults_are(samples_of_faults("page-faults", 0, 0, 1), 2000);

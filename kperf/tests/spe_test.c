@@ -136,7 +136,7 @@ static int read_rows(struct fake *f)
 	return kp_spe_rows(&f->task, &f->spe, &clock, f->list);
 }
 
-/* Out of order in the area; the times are 100 us and 60 us before that of the clock. */
+/* Out of order in the area; the times are 100 us and 60 us before the time of the clock. */
 static void rows_have_all_members(void **state)
 {
 	const struct PmuData *rows;
@@ -301,7 +301,7 @@ static void losses_are_a_warning(void **state)
 	finish(&f);
 }
 
-/* Without the time of the generic timer, the row has that of its record. */
+/* Without the time of the generic timer, the row has the time of its record. */
 static void samples_without_time(void **state)
 {
 	struct fake f;
@@ -321,7 +321,7 @@ static void samples_without_time(void **state)
 	finish(&f);
 }
 
-/* ---- the PMU in a tree like that of sysfs ---- */
+/* ---- the PMU in a tree like the tree of sysfs ---- */
 
 #define PMU "bus/event_source/devices/arm_spe_0/"
 

@@ -3,6 +3,8 @@
 Tests in which another user, without rights, attacks attar while root runs it. The helpers and
 fixtures are those of the end-to-end tests.
 """
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +30,21 @@ def nobody():
     """Starts programs as a user without rights; they are ended with the test."""
     with adversary.Nobody() as user:
         yield user
+
+
+@pytest.fixture
+def hammer(nobody):
+    """Starts to connect to a port all the time; the processes end with the test."""
+    groups = []
+
+    def start_(port):
+        program = nobody.start(sys.executable, '-c', adversary.HAMMER, port,
+                               stdout=subprocess.PIPE, start_new_session=True)
+        program.stdout.readline()
+        groups.append(program.pid)
+    yield start_
+    for group in groups:
+        os.killpg(group, signal.SIGKILL)
 
 
 @pytest.fixture

@@ -155,6 +155,17 @@ def test_configurations_that_others_can_change_are_refused(mode, owner, accepted
         assert done.returncode == 2 and 'other users can change' in done.stderr
 
 
+def test_a_fifo_of_another_user_is_no_configuration(theirs, nobody):
+    text = '[cpu]\nrun = stat -e context-switches -i 1s -o /dev/null/x.json\n'
+    nobody.run('mkfifo', theirs / 'agent.conf')
+    nobody.start('sh', '-c', f'echo "{text}" > {theirs}/agent.conf')
+    done = run('agent', '--check', '-c', theirs / 'agent.conf')
+    assert 'other users can change' in done.stderr
+    done = subprocess.run(['bash', '-c', f'{ATTAR} agent --check -c <(sleep .1; echo "{text}")'],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert ':2: run: ' in done.stderr, done.stderr  # it was read
+
+
 @pytest.mark.parametrize('has_rights', [False, True])
 def test_presets_of_the_environment_are_ignored_with_file_capabilities(
         has_rights, program, theirs, nobody):

@@ -225,6 +225,21 @@ def test_results_replace_a_file_of_a_third_user(words, name, folder_owner, mode,
     assert (out.stat().st_uid, out.stat().st_mode & 0o777) == (0, 0o600)
 
 
+@pytest.mark.parametrize('folder_owner, mode', [(UID, 0o755), (0, 0o1777), (0, 0o775)])
+@pytest.mark.parametrize('name', [f'out.{extension}' for extension in (*EXTENSIONS, 'txt')])
+def test_a_file_of_root_is_not_reached_by_a_hard_link(name, folder_owner, mode, tmp_path, secret):
+    """Where fs.protected_hardlinks is 0, another user can make it."""
+    out = directory(tmp_path / 'folder', mode, folder_owner) / name
+    secret.chmod(0o644)
+    out.hardlink_to(secret)
+    done = run(*STAT, '--append', '-o', out, *TRUE)
+    assert secret.read_text() == 'root only\n'
+    assert not done.returncode or REFUSED in done.stderr
+    assert run(*STAT, '-o', out, *TRUE).returncode == 0
+    assert secret.read_text() == 'root only\n' and secret.stat().st_nlink == 1
+    assert out.stat().st_size and out.stat().st_mode & 0o777 == 0o600
+
+
 def test_rotated_files_are_not_made_where_a_link_leads(tmp_path):
     for days in range(2):
         day = time.strftime('%Y%m%d', time.gmtime(time.time() + days * 86400))

@@ -4,11 +4,12 @@ import re
 import socket
 import ssl
 import subprocess
+import sys
 import time
 
 import pytest
 
-from adversary import directory
+from adversary import UID, cpu_time, directory
 from command import ATTAR, has
 
 # Opens connections from several loopback addresses, and never finishes a request on them.
@@ -76,6 +77,43 @@ def test_a_crowd_of_idle_clients_does_not_keep_others_out(serve, nobody):
         begin = time.monotonic()
         assert ask(connect(port)) == 200
         assert time.monotonic() - begin < 3
+
+
+# Prints after how many seconds an answer has come. It connects anew, as programs do that scrape:
+# the kernel waits twice as long each time.
+HONEST = '''
+import socket, sys, time
+begin = time.monotonic()
+def ask():
+    try:
+        with socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2) as s:
+            s.settimeout(10)
+            s.sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')
+            return s.recv(100)
+    except TimeoutError:
+        return b''
+while b' 200 ' not in ask():
+    assert time.monotonic() - begin < 60
+print(time.monotonic() - begin)
+'''
+
+
+def test_connecting_all_the_time_costs_little(serve, hammer):
+    """Root and users who connect seldom wait for the next turn, or for a place in the queue."""
+    port = serve()
+    hammer(port)
+    pid = serve.programs[0].pid
+    before, begin = cpu_time(pid), time.monotonic()
+    time.sleep(3)  # the attack goes on
+    share = (cpu_time(pid) - before) / (time.monotonic() - begin)
+    waits = []
+    for user in (0, UID - 1) * 5:
+        done = subprocess.run(['setpriv', f'--reuid={user}', '--clear-groups', sys.executable, '-c',
+                               HONEST, str(port)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        waits.append(float(done.stdout))
+    assert sorted(waits)[5] < 3, waits
+    assert share < 0.4
 
 
 @pytest.mark.parametrize('host, status', [

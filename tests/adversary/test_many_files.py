@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Programs of another user that have very many files open, which are read for the ends of pipes."""
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import adversary
-from command import ATTAR, wait_until
+from command import wait_until, workload
 
 # The waiting process is the last one, and has a name with control characters.
 PROGRAM = r'''
@@ -21,14 +20,17 @@ PROGRAM = r'''
 
 int main(int argc, char **argv)
 {
-	int processes = atoi(argv[1]), files = atoi(argv[2]), file = open(argv[3], O_RDWR);
+	int processes = atoi(argv[1]), files = atoi(argv[2]), file;
 	struct rlimit limit = {files + 16, files + 16};
 	int pipes[2], n = 0;
 	pid_t pid = 0;
 	char byte;
 
 	setrlimit(RLIMIT_NOFILE, &limit);
-	if (file < 0 || pipe(pipes) < 0)
+	if (pipe(pipes) < 0)
+		return 1;
+	file = argc > 3 ? open(argv[3], O_RDWR) : pipes[0];
+	if (file < 0)
 		return 1;
 	while (n < files && dup(file) >= 0)
 		n++;
@@ -53,40 +55,109 @@ def many(nobody, tmp_path):
     """Starts processes; returns the one that waits for a pipe."""
     path = adversary.compile_c(tmp_path / 'many', PROGRAM, '-w')
 
-    def start(processes, files, path_of_file):
-        program = nobody.start(path, processes, files, path_of_file, stdout=subprocess.PIPE)
+    def start(processes, files, *path_of_file):
+        program = nobody.start(path, processes, files, *path_of_file, stdout=subprocess.PIPE)
         return int(program.stdout.readline())
     return start
 
 
-# Of a small process, because the kernel counts the memory before execve(2), too.
-MEASURE = '''
-import os, sys
-pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
-_, status, usage = os.wait4(pid, 0)
-print(usage.ru_maxrss, usage.ru_utime + usage.ru_stime, file=sys.stderr)
-sys.exit(os.waitstatus_to_exitcode(status) != 0)
-'''
-
-
 def cpu_of(*words):
-    """Seconds of CPU time, and what attar prints."""
-    done = subprocess.run([sys.executable, '-I', '-S', '-c', MEASURE, ATTAR, *map(str, words)],
-                          capture_output=True, text=True, check=True)
-    memory, seconds = done.stderr.splitlines()[-1].split()
-    assert int(memory) < 200 << 10  # KiB
-    return float(seconds), done.stdout
+    """Seconds of CPU time, and what attar prints on stdout and stderr."""
+    memory, seconds, out, err = adversary.measure(*words)
+    assert memory < 200 << 10  # KiB
+    return seconds, out, err
 
 
 def test_files_that_are_no_pipes(many):
     """1,500,000 links, of which none can be the other end."""
-    seconds, text = cpu_of('stack', '-p', many(400, 3800, '/dev/null'))
+    seconds, text, _ = cpu_of('stack', '-p', many(400, 3800, '/dev/null'))
     assert 'waits for data of pipe:' in text
-    assert seconds < 1.5
+    assert seconds < 0.5
+
+
+def test_pipes_of_many_processes(many, tmp_path):
+    """A recording reads who is at the other ends at its begin and at its end."""
+    record = 'record', '-a', '-e', 'context-switches', '-d', '1s', '-o', tmp_path / 'data'
+    calm, _, _ = cpu_of(*record)
+    many(200, 2000)
+    seconds, _, said = cpu_of(*record)
+    assert 'open files and mounts of the processes of the user with uid 65534 takes long' in said
+    assert seconds < calm + 0.4
+
+
+def test_files_of_root_for_each_eventfd(tmp_path):
+    """Processes of root have no budget: all searches together have one, not each."""
+    path = adversary.compile_c(tmp_path / 'many', PROGRAM, '-w')
+    waiting = [subprocess.Popen([workload('ends'), 'eventfd'], stdout=subprocess.PIPE)
+               for _ in range(8)]
+    with subprocess.Popen([path, '40', '4000', '/dev/null'], stdout=subprocess.PIPE) as many:
+        try:
+            for program in (*waiting, many):
+                program.stdout.readline()
+            seconds, text, _ = cpu_of('offcpu', '-d', '100ms', '-p',
+                                      ','.join(str(program.pid) for program in waiting))
+        finally:
+            for program in (*waiting, many):
+                program.kill()
+                program.wait()
+    assert 'signalled by other end' in text
+    assert seconds < 1
+
+
+SERVER = 'import socket, sys; s = socket.create_server(("127.0.0.1", 0)); ' \
+    'print(s.getsockname()[1], flush=True); sys.stdin.read()'
+
+
+def test_descriptors_do_not_delay_the_search_for_servers(many):
+    """1,500,000 files of processes of which none listens to the port, and a server of root."""
+    many(400, 3800)
+    with subprocess.Popen([sys.executable, '-c', SERVER], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as server:
+        seconds, text, said = cpu_of('top', '-e', 'context-switches', '-d', '100ms', '--port',
+                                     server.stdout.readline().strip())
+        server.stdin.close()
+    assert 'seen' in text
+    assert 'open files and connections of the processes of the user with uid 65534' in said
+    assert seconds < 0.6
+
+
+def test_descriptors_do_not_delay_the_search_for_guests(many):
+    many(400, 3800)
+    seconds, _, said = cpu_of('trace', '-e', 'sched:sched_switch//pull=1/vm=0-1-2/', '-d', '100ms')
+    assert 'no process runs a KVM guest with -uuid 0-1-2' in said
+    assert 'open files of the processes of the user with uid 65534' in said
+    assert seconds < 0.6
+
+
+# Connects to itself, without a place in the queue, so that the kernel sends SYN again: after a
+# second, and after three.
+RETRANSMIT = '''
+import socket, time
+listener = socket.socket()
+listener.bind(('127.0.0.1', 0))
+listener.listen(0)
+kept = []
+while len(kept) < 200:
+    if len(kept) == 20:
+        print(flush=True)
+    kept.append(socket.socket())
+    kept[-1].setblocking(False)
+    kept[-1].connect_ex(listener.getsockname())
+    time.sleep(.1)
+'''
+
+
+def test_descriptors_do_not_delay_the_search_for_connections(many, nobody):
+    many(400, 15000, '/dev/null')
+    nobody.python(RETRANSMIT)
+    seconds, text, said = cpu_of('tcpretrans', '-a', '-d', '2s')
+    assert '127.0.0.1' in text
+    assert 'open files and mappings of the processes of the user with uid 65534 takes long' in said
+    assert seconds < 1
 
 
 def test_names_have_no_control_characters(many):
-    _, text = cpu_of('stack', '-p', many(3, 10, '/dev/null'))
+    _, text, _ = cpu_of('stack', '-p', many(3, 10, '/dev/null'))
     assert r'written by a\x1b[31m\x0ab' in text
     assert not [c for c in text if c != '\n' and not c.isprintable()]
 
@@ -119,7 +190,7 @@ def test_locks_of_files(nobody, theirs, tmp_path):
         program.stdout.readline()
         wait_until(lambda: Path('/proc/locks').read_text().count(f'WRITE {program.pid} ') == 51,
                    'all threads to wait')
-        seconds, text = cpu_of('stack', '-p', program.pid)
+        seconds, text, _ = cpu_of('stack', '-p', program.pid)
         program.kill()
     waiting = text.count('waits for the lock of file ')
     assert text.count(', held by ') == text.count(f'({program.pid})') == waiting > 40

@@ -67,9 +67,12 @@ def build(path, notes, owner=0, place='place', others=0):
 def uprobes():
     if not UPROBES.exists():
         pytest.skip('this kernel has no uprobes in tracefs')
-    before = UPROBES.read_text()
-    yield lambda: UPROBES.read_text() != before
-    wait_until(lambda: UPROBES.read_text() == before, 'the probes are removed')
+    before = set(UPROBES.read_text().splitlines())
+
+    def added():
+        return set(UPROBES.read_text().splitlines()) - before
+    yield lambda: bool(added())
+    wait_until(lambda: not added(), 'the probes are removed')
 
 
 def trace(event, *words):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from command import has
+from command import ATTAR, has
 
 UID = 65534
 
@@ -34,6 +34,54 @@ def compile_c(path, text, *words, owner=UID):
     subprocess.run(['gcc', *words, '-o', path, path.with_suffix('.c')], check=True)
     os.chown(path, owner, owner)
     return path
+
+
+# Of a small process, because the kernel counts the memory before execve(2), too.
+MEASURE = '''
+import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+print(usage.ru_maxrss, usage.ru_utime + usage.ru_stime, file=sys.stderr)
+sys.exit(os.waitstatus_to_exitcode(status) != 0)
+'''
+
+
+def measure(*words):
+    """The memory of attar in KiB, its CPU time in s, and what it prints on stdout and stderr."""
+    done = subprocess.run([sys.executable, '-I', '-S', '-c', MEASURE, ATTAR, *map(str, words)],
+                          capture_output=True, text=True, check=False)
+    memory, seconds = done.stderr.splitlines()[-1].split()
+    return int(memory), float(seconds), done.stdout, done.stderr
+
+
+# Connects, sends some bytes and closes as fast as it can, in four processes.
+HAMMER = '''
+import os, signal, socket, struct, sys
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+print('begins', flush=True)
+for _ in range(3):
+    if not os.fork():
+        break
+signal.alarm(60)
+kept = []
+while True:
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    s.setblocking(False)
+    s.connect_ex(('127.0.0.1', int(sys.argv[1])))
+    try:
+        s.send(b'GET / HTTP/1.0')
+    except OSError:
+        pass
+    kept.append(s)
+    if len(kept) == 8:
+        kept.pop(0).close()
+'''
+
+
+def cpu_time(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as stat:
+        return sum(map(int, stat.read().rsplit(')', 1)[1].split()[11:13])) / 100
 
 
 class Nobody:

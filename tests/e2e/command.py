@@ -59,7 +59,8 @@ def run_delivered(*args, output=None, **kwargs):
     for _ in range(5):
         ended = run(*args, **kwargs)
         said = output.read_text() if output and output.exists() else ended.stdout
-        if 'kernel did not report' not in said and 'attar did not receive' not in said:
+        if ('kernel did not report' not in said and 'attar did not receive' not in said
+                and 'more remark' not in said):
             break
     return ended
 
@@ -88,9 +89,10 @@ def cpu_seconds(pid):
 
 
 def is_sampling(process):
-    """Return whether a started attar has opened its events and mapped its rings."""
+    """Return whether a started attar has opened its events and mapped its rings, or its sums."""
     assert process.poll() is None, f'attar has ended with status {process.returncode}'
-    return 'anon_inode:[perf_event]' in Path(f'/proc/{process.pid}/maps').read_text()
+    maps = Path(f'/proc/{process.pid}/maps').read_text()
+    return 'anon_inode:[perf_event]' in maps or 'anon_inode:bpf-map' in maps
 
 
 # poll, epoll_wait, ppoll and epoll_pwait
@@ -99,8 +101,10 @@ WAITING_CALLS = {'x86_64': {7, 232, 271, 281}, 'aarch64': {22, 73}}[os.uname().m
 
 def is_waiting(process):
     """Return whether a started attar has enabled its events and waits for the first one."""
-    call = Path(f'/proc/{process.pid}/syscall').read_text().split()[0]
-    return is_sampling(process) and call.isdigit() and int(call) in WAITING_CALLS
+    call, *args = Path(f'/proc/{process.pid}/syscall').read_text().split()
+    # The second argument is the number of descriptors; poll(2) without any is a sleep.
+    return is_sampling(process) and call.isdigit() and int(call) in WAITING_CALLS \
+        and int(args[1], 16) > 0
 
 
 class Profile:

@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "attar/private/record.h"
+#include "attar/private/sample.h"
 #include "attar/sample.h"
 #include "base/escape.h"
 #include "base/file.h"
@@ -192,7 +194,7 @@ static void put_namespaces(struct buf *b, const struct attar_record *rec)
 	buf_str(b, ", \"links\": {");
 	for (uint64_t i = 0; i < rec->namespaces.nr; i++)
 		buf_printf(b, "%s\"%s\": [%" PRIu64 ", %" PRIu64 "]", i ? ", " : "",
-			attar_namespace_name(i), rec->namespaces.links[i].dev,
+			namespace_name(i), rec->namespaces.links[i].dev,
 			rec->namespaces.links[i].inode);
 	buf_char(b, '}');
 }
@@ -281,7 +283,7 @@ static void dump(const event_list *events, const char *record, uint64_t left, ui
 	if (attar_record_parse(layout, record, left, &rec) < 0)
 		die(attar_error());
 	buf_printf(&b, "{\"offset\": %" PRIu64 ", \"type\": \"%s\", \"misc\": %u", offset,
-		attar_record_name(rec.type), rec.misc);
+		record_name(rec.type), rec.misc);
 	number(&b, "pid", rec.pid);
 	number(&b, "tid", rec.tid);
 	number(&b, "cpu", rec.cpu);

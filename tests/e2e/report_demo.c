@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/private/report.h"
 #include "attar/report.h"
 
 static uint64_t state;
@@ -25,7 +26,7 @@ static void finish(struct attar_report *report, uint64_t seen)
 {
 	struct attar_notes notes = {seen, 0, 0, 0.0125, 0.008, 10276044};
 
-	attar_report_span(report, 1700000000000000000, 5000000000);
+	attar_report_interval(report, 1700000000000000000, 5000000000);
 	attar_report_remark(report, "cycles are not available: cpu-clock was sampled");
 	attar_report_notes(report, &notes);
 }
@@ -394,7 +395,7 @@ static void random_tree(struct attar_section *s)
 			attar_tree_code(
 				s, i, rnd(UINT64_MAX), rnd(2) ? "00ff" : NULL, rnd(UINT64_MAX));
 	}
-	attar_tree_cutoff(s, (double)rnd(100) / 1000);
+	tree_cutoff(s, (double)rnd(100) / 1000);
 }
 
 static void random_histogram(struct attar_section *s)

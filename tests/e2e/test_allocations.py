@@ -215,6 +215,29 @@ def test_flame_graph(tmp_path):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize('profiler, n', [('kmemleak', {KEEPS: 3, USES: 1}),
+                                         ('kmemprof', {KEEPS: 3, USES: 5})])
+def test_events_without_sizes_are_counted(tmp_path, profiler, n):
+    """Their bytes are unknown, and stacks and the flame graph have the number of objects."""
+    text = 'event a:get ptr:u64 stack\nevent a:put ptr:u64\n' + ''.join(
+        f'1.{i} 0 7/7 worker a:get ptr={i} {stack}\n' for i, stack in
+        enumerate([USES] * 5 + [KEEPS] * 3, 1)) + ''.join(
+        f'2.{i} 0 7/7 worker a:put ptr={i}\n' for i in range(1, 5))
+    found = of_script(tmp_path, text, profiler, '--alloc', 'a:get', '--free', 'a:put', '-g',
+                      '--flame-graph', tmp_path / 'x.folded')
+    table = rows(found, 'leaks' if profiler == 'kmemleak' else 'stacks')
+    stacks = {KEEPS: 'ffffffff81000010', USES: 'ffffffff81000020'}
+    assert [(r['bytes'], r['objects']) for r in table] == \
+        [(None, count) for count in sorted(n.values(), reverse=True)]
+    for stack, count in n.items():
+        row, = [r for r in table if stacks[stack] in r['detail'][0]]
+        assert row['objects'] == count
+    folded = (tmp_path / 'x.folded').read_text().splitlines()
+    assert sum(int(line.rpartition(' ')[2]) for line in folded) == sum(n.values())
+    assert all(r['bytes'] is None for r in rows(found, 'allocations'))
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize('events', [['-e', 'kmem:kmalloc', '-e', 'kmem:kfree'], EVENTS])
 def test_hot_spots(tmp_path, events):
     found = of_script(tmp_path, leaky(), 'kmemprof', *events, '-g')

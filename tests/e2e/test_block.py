@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -166,8 +167,15 @@ def test_devices_that_do_not_exist(device, sentence):
     assert sentence in ended.stderr and 'lsblk' in ended.stderr
 
 
-def test_the_disk_of_a_partition(root, tmp_path):
-    """A loop device with one partition of 1 MiB, which needs no table of partitions."""
+READS = '''
+import mmap, os, sys
+fd, page = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 4096)
+for i in range(int(sys.argv[3])): os.preadv(fd, [page], int(sys.argv[2]) + 4096 * i)
+'''
+
+
+def test_a_partition(root, tmp_path):
+    """Of a loop device with one partition of 1 MiB, which needs no table of partitions."""
     if not has('losetup') or not has('addpart') or not Path('/dev/loop-control').exists():
         pytest.skip('this system has no loop devices, or no addpart (util-linux)')
     image = tmp_path / 'disk'
@@ -179,12 +187,17 @@ def test_the_disk_of_a_partition(root, tmp_path):
         number = Path(f'/sys/block/{name}/{name}p1/dev').read_text()
         part = tmp_path / 'part'  # in containers, /dev has no new devices
         os.mknod(part, stat.S_IFBLK | 0o600, os.makedev(*map(int, number.split(':'))))
-        ended = run('biosnoop', '-d', part)
+        reads = ['--', sys.executable, '-c', READS]
+        ends = [run('blktrace', '-d', devices, '--format', 'json', *reads, device, start, 20)
+                for devices in (part, f'{part},254:7')
+                for device, start in ((part, 0), (loop, 0), (loop, 1 << 20),
+                                      (loop, (2 << 20) - 5 * 4096))]
     finally:
         subprocess.run(['losetup', '-d', loop], check=True)
-    assert ended.returncode == 2
-    assert f"'{part}' is a partition" in ended.stderr
-    assert f"name the disk, '{name}'" in ended.stderr
+    assert [ended.returncode for ended in ends] == 8 * [0], ends[0].stderr
+    found = [[row['reqs'] for row in table(json.loads(ended.stdout.splitlines()[-1]), 'requests')]
+             for ended in ends]
+    assert found == 2 * [[20], [], [20], [5]]
 
 
 # ---- flushes ----
@@ -436,6 +449,18 @@ def test_requests_of_the_same_sector_at_the_same_time(script):
         (1, 2, 3, 4))
     found, remarks = printed(script(text))
     assert [r[4:] for r in found] == [(1, 29), (11, 19), (13, 17), (9, 19)] and remarks == []
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('kind, tids, times', [
+    ('R', (1, 2, 3), [40, 45, 50]), ('R', (1, 1, 1), [20, 45, 70]), ('W', (1, 2, 3), [20, 45, 70])])
+def test_the_total_of_equal_requests_is_right(script, kind, tids, times):
+    """Whichever of them the completions belong to: of other threads the first, or else the last."""
+    begins = (f'{time}{stage} {kind} 8+8' for time in (1, 2, 3) for stage in ('0 getrq', '0 issue'))
+    text = by_tasks(steps(*begins, *(f'{time} complete {kind} 8+8' for time in (50, 65, 80))), tids)
+    found, remarks = printed(script(text))
+    assert [r[5] for r in found] == times and remarks == []
+    assert sum(times) == 50 + 65 + 80 - 10 - 20 - 30
 
 
 @pytest.mark.quick

@@ -191,6 +191,20 @@ def test_execution_and_stacks(tmp_path):
     assert 'store' in {row[2] for row in tree['rows']}
 
 
+@pytest.mark.parametrize('option, hits', [('--exclude-user', 0), ('--exclude-kernel', 60)])
+def test_code_that_writes(option, hits):
+    found = json.loads(watch('counter/8:w', option, style='json', count=50).splitlines()[-1])
+    assert rows(found, 'breakpoints')[0]['hits'] == hits
+
+
+@pytest.mark.parametrize('option, n', [('--user-callchain', 15), ('--no-user-callchain', 0)])
+def test_parts_of_stacks(option, n):
+    """The code that writes is shown with and without its callers."""
+    found = hits(watch('counter/8:w', '-g', option, count=5))
+    assert sum(';' in h['detail'] for h in found) == n
+    assert all(' store+0x' in h['detail'] for h in found[:5])
+
+
 @pytest.mark.parametrize('args, sentence', [
     ([], 'breakpoint needs an address: '),
     (['0x1234/3'], 'the length must be 1, 2, 4 or 8 bytes'),

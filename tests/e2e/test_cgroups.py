@@ -135,7 +135,8 @@ MEMBERS = {'member', 'child', 'left', 'thread', 'entered', 'moved_thread', 'clon
 @pytest.mark.parametrize('words, table, column', [
     (['task-state', '--perins'], 'task-state', 'tid'), (['oncpu'], 'threads', 'tid'),
     (['wall'], 'threads', 'tid'), (['offcpu'], 'threads', 'tid'),
-    (['rundelay', '--perins'], 'pairs', 'pid'), (['cpudist', '--perins'], 'pairs', 'next_pid'),
+    (['rundelay', '--perins'], 'pairs', 'pid'), (['blame'], 'blame', 'tid'),
+    (['cpudist', '--perins'], 'pairs', 'next_pid'),
     (['multi-trace', '--perins', '-e', 'syscalls:sys_enter_clock_nanosleep',
       '-e', 'syscalls:sys_exit_clock_nanosleep'], 'pairs', 'tid'),
     (['overview'], 'processes', 'pid'),
@@ -242,7 +243,7 @@ def test_command_only_sets_the_duration(below, cgroup):
 @pytest.mark.parametrize('words, sentence', [
     (['-p', os.getpid()], '--cgroups conflicts with --pids and --tids'),
     (['-a'], '--all-cpus conflicts with --pids, --tids and --cgroups'),
-    (['--input', '/dev/null'], '--input conflicts with --cgroups: a recording does not say'),
+    (['--input', '/dev/null', '-p', 1], '--cgroups conflicts with --pids and --tids'),
 ])
 def test_refusals(words, sentence, cgroup):
     done = run('task-state', '--cgroups', cgroup.name, '-d', '1ms', *words)

@@ -14,7 +14,7 @@ NAMES = ['list', 'doctor', 'user-events', 'kcore', 'symbols', 'python', 'stack',
 UNKNOWN = '--zzzzzzzz'
 
 # Valid values, by the name of the value in help; others are texts.
-VALUES = {'TIME': '1s', 'SIZE': '1M', 'PCT': '60', 'PID': '1', 'TID': '1'}
+VALUES = {'N': '1', 'TIME': '1s', 'SIZE': '1M', 'PCT': '60', 'PID': '1', 'TID': '1'}
 
 
 @functools.lru_cache
@@ -87,8 +87,8 @@ def test_unknown_options(name):
         refuses([name, f'--{long}{long[-1]}'],
                 f'no such option --{long}{long[-1]}: did you mean --{long}?')
     if name != 'python':
-        refuses([name, '-Z'], f"no such option -Z: 'attar {name} -h' lists them")
-        refuses([name, '-Z5'], f"no such option -Z: 'attar {name} -h' lists them")
+        refuses([name, '-Z'], f"no such option -Z: 'attar {name} -h all' lists them")
+        refuses([name, '-Z5'], f"no such option -Z: 'attar {name} -h all' lists them")
 
 
 @pytest.mark.parametrize('words', [
@@ -104,7 +104,8 @@ def test_too_many_operands(words):
 @pytest.mark.parametrize('name', NAMES[:5] + NAMES[6:])
 def test_help_and_version_anywhere(name):
     before = [f'--{long}' for _, long, _ in flags(name)]
-    assert run(name, *before, '-h').stdout == run(name, '-h').stdout != ''
+    shown = [run(name, *words).stdout for words in ([*before, '-h'], ['-h'], ['-h', 'all'])]
+    assert shown[0] == shown[1] == shown[2] != ''
     assert run(name, *before, '--version').stdout == run('-V').stdout != ''
 
 
@@ -116,12 +117,12 @@ def test_help_and_version_anywhere(name):
     (['stack', '-kp0'], '--pid: 0 is not between 1 and 2147483647'),
     (['stack', '--tid=4294967297'], '--tid: 4294967297 is not between 1 and 2147483647'),
     (['symbols', '--style='], '--style: the value is empty'),
-    (['kcore', '-3'], "no such option -3: 'attar kcore -h' lists them"),
-    (['kcore', '-1x'], "no such option -x: 'attar kcore -h' lists them"),
+    (['kcore', '-3'], "no such option -3: 'attar kcore -h all' lists them"),
+    (['kcore', '-1x'], "no such option -x: 'attar kcore -h all' lists them"),
     (['diff', '-5', '--', '-6', '-7'], "unexpected argument '-7': attar diff [OPTIONS] BEFORE "
                                        'AFTER'),
     (['fleet', '-H', 'a', '-d', '1s', 'profile'],
-     "no such option -d: 'attar fleet -h' lists them"),
+     "no such option -d: 'attar fleet -h all' lists them"),
 ])
 def test_values_and_operands(words, sentence):
     refuses(words, sentence)

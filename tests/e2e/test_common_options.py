@@ -113,7 +113,7 @@ def test_help_names_each_policy():
     """The names that the message of a wrong one has."""
     error = run('trace', '-e', 'page-faults', '--sched_policy', 'foo').stderr
     names = re.search(r'use (normal, .*), or numbers', error)[1]
-    assert f'these policies: {names}, or' in ' '.join(run('profile', '-h').stdout.split())
+    assert f'these policies: {names}, or' in ' '.join(run('profile', '-h', 'all').stdout.split())
 
 
 # ---- what they do, on a script ----
@@ -125,17 +125,18 @@ wall 1700000000
 1.000000002 0 10/12 x a:b n=2 common_flags=1
 1.000000003 1 20/20 y a:b n=3 common_flags=4
 1.000000004 1 30/30 z a:b n=4 common_flags=5
+1.000000005 1 40/40 w a:b n=5 common_flags=2
 '''
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize('options, kept', [
-    ('', '1234'), ('--exclude_pid 10', '34'), ('--exclude_pid 10,20', '4'),
-    ('--exclude_pid 10 --exclude_pid 30', '3'), ('--irqs_disabled', '24'),
-    ('--irqs_disabled=1', '24'), ('--irqs_disabled=0', '13'), ('--tif_need_resched', '34'),
+    ('', '12345'), ('--exclude_pid 10', '345'), ('--exclude_pid 10,20', '45'),
+    ('--exclude_pid 10 --exclude_pid 30', '35'), ('--irqs_disabled', '24'),
+    ('--irqs_disabled=1', '24'), ('--irqs_disabled=0', '135'), ('--tif_need_resched', '345'),
     ('--tif_need_resched=0', '12'), ('--irqs_disabled --tif_need_resched', '4'),
-    ('--irqs_disabled=0 --tif_need_resched=0', '1'), ('-G', ''), ('--exclude-guest', '1234'),
-    ('-C 1', '34'), ('-p 10', '12'), ('-t 12,20', '23'), ('-N 2', '12'),
+    ('--irqs_disabled=0 --tif_need_resched=0', '1'), ('-G', ''), ('--exclude-guest', '12345'),
+    ('-C 1', '345'), ('-p 10', '12'), ('-t 12,20', '23'), ('-N 2', '12'),
     ('--exclude_pid 10 -N 1', '3')])
 def test_kept_samples(tmp_path, options, kept):
     script, out = tmp_path / 'x.script', tmp_path / 'x.json'
@@ -311,6 +312,7 @@ event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_st
 next_comm:char[16] next_pid:pid_t next_prio:int
 event sched:sched_wakeup comm:char[16] pid:pid_t
 event sched:sched_wakeup_new comm:char[16] pid:pid_t
+event sched:sched_waking comm:char[16] pid:pid_t
 event sched:sched_migrate_task comm:char[16] pid:pid_t orig_cpu:int dest_cpu:int
 0 0 7/7 a exec
 0 0 8/8 b exec
@@ -327,11 +329,57 @@ next_comm=swapper
     (['task-state', '-p', 7], 9, 54), (['task-state', '--filter', 'a'], 9, 54),
     (['task-state'], 9, 9), (['oncpu', '-p', 7], 6, 36), (['oncpu'], 6, 6),
     (['sched-migrate', '-p', 7], 3, 18), (['rundelay', '-p', 7], 6, 53),
+    (['offcpu', '-p', 7], 6, 36), (['offcpu'], 6, 6),
 ])
 def test_count_is_of_the_selected_tasks(tmp_path, words, n, seen):
     """The profilers are given the events of all tasks, and use events of the selected ones only."""
     path = tmp_path / 'x.script'
     path.write_text(BUSY)
+    done = run(*words, '-N', n, '--format', 'json', '--input', path)
+    assert done.returncode == 0, done.stderr
+    notes = json.loads(done.stdout.splitlines()[-1])['notes']
+    assert notes['seen'] == seen, notes
+
+
+# With each sixth n, thread 7 has a request for disk 8:0 and an exit of a guest, is switched out and
+# exits; with the others, thread 8, with requests for 8:16.
+SELECTED = """# attar script
+event block:block_getrq dev:u32 sector:u64 nr_sector:u32 rwbs:char[8] comm:char[16]
+event block:block_rq_issue dev:u32 sector:u64 nr_sector:u32 bytes:u32 rwbs:char[8] \
+comm:char[16]
+event block:block_rq_complete dev:u32 sector:u64 nr_sector:u32 error:s32 rwbs:char[8]
+event kvm:kvm_exit exit_reason:u32 guest_rip:u64 isa:u32
+event kvm:kvm_entry vcpu_id:u32
+event sched:sched_process_exit comm:char[16] pid:pid_t
+event sched:sched_process_fork comm:char[16] pid:pid_t child_comm:char[16] child_pid:pid_t
+event syscalls:sys_enter_exit_group error_code:s64
+event syscalls:sys_enter_exit error_code:s64
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:long \
+next_comm:char[16] next_pid:pid_t next_prio:int
+event sched:sched_wakeup comm:char[16] pid:pid_t
+event signal:signal_deliver sig:s32 sa_handler:u64
+event signal:signal_generate sig:s32 pid:pid_t result:s32
+0 0 7/7 a exec
+0 0 8/8 b exec
+""" + ''.join(f"""\
+1.{n:03} 0 {tid}/{tid} {comm} block:block_getrq dev={dev} sector={n * 8} nr_sector=8 rwbs=R
+1.{n:03} 0 {tid}/{tid} {comm} block:block_rq_issue dev={dev} sector={n * 8} nr_sector=8 rwbs=R
+1.{n:03} 0 0/0 swapper block:block_rq_complete dev={dev} sector={n * 8} nr_sector=8 rwbs=R
+1.{n:03} 0 {tid}/{tid} {comm} kvm:kvm_exit exit_reason=12 isa=1
+1.{n:03} 0 {tid}/{tid} {comm} kvm:kvm_entry
+1.{n:03} 0 {tid}/{tid} {comm} sched:sched_switch prev_pid={tid} prev_state=1 next_comm=swapper
+1.{n:03} 0 {tid}/{tid} {comm} sched:sched_process_exit pid={tid}
+""" for n in range(120) for comm, tid, dev in
+    [('a', 7, 8 << 20) if n % 6 == 5 else ('b', 8, 8 << 20 | 16)])
+
+
+@pytest.mark.parametrize('words, n, seen', [
+    (['blktrace', '-d', '8:0'], 6, 2 * 5 + 6), (['blktrace', '-d', '8:0,8:16'], 6, 6),
+    (['biosnoop', '-p', 7], 6, 2 * 15 + 6), (['bpf:kvm_exit', '-p', 7], 4, 5 * 3 + 3 + 5 * 3 + 2),
+    (['bpf:kvm_exit'], 4, 3 + 2), (['exitsnoop', '-p', 7], 2, 2 * 5 + 2), (['exitsnoop'], 2, 2)])
+def test_count_is_of_the_selected_devices(tmp_path, words, n, seen):
+    path = tmp_path / 'x.script'
+    path.write_text(SELECTED)
     done = run(*words, '-N', n, '--format', 'json', '--input', path)
     assert done.returncode == 0, done.stderr
     notes = json.loads(done.stdout.splitlines()[-1])['notes']

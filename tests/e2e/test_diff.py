@@ -62,6 +62,77 @@ def test_shares(tmp_path):
 
 
 @pytest.mark.quick
+def test_forks_of_another_process(tmp_path):
+    """Two runs of a program have other PIDs."""
+    results = []
+    for pid, forks in ((100, 12), (200, 18)):
+        script, path = tmp_path / f'{pid}.txt', tmp_path / f'{pid}.json'
+        script.write_text('# attar script\nevent task:task_newtask clone_flags:u64\n' + ''.join(
+            f'1.{i:03} 0 {pid}/{pid} sh task:task_newtask clone_flags=0\n' for i in range(forks)))
+        assert run('forks', '-q', '--input', script, '-o', path).returncode == 0
+        results.append(path)
+    found, _ = diff(*results)
+    row, = found['forks: forks']
+    assert (row['before'], row['after'], row['comm']) == (12, 18, 'sh') and 'pid' not in row
+
+
+@pytest.mark.quick
+def test_a_size_distinguishes_rows(tmp_path):
+    """Requests of 4 KiB are compared with requests of 4 KiB, and sizes with nothing."""
+    def requests(path, *counts):
+        columns = [{'name': n, 'unit': u} for n, u in (
+            ('size', 'bytes'), ('reqs', 'count'), ('bytes', 'bytes'))]
+        rows = [[size, n, size * n] for size, n in zip((4096, 65536), counts)]
+        path.write_text(json.dumps({
+            'schema': 'attar/1', 'profiler': 'blktrace', 'time': 10 ** 18,
+            'interval_ns': 10 ** 9, 'notes': None, 'sections': [
+                {'name': 'requests', 'kind': 'table', 'columns': columns, 'rows': rows}]}))
+        return path
+    found, _ = diff(requests(tmp_path / 'a.json', 10, 7), requests(tmp_path / 'b.json', 20, 7))
+    assert set(found) == {'requests: reqs', 'requests: bytes'}
+    assert {row['size (bytes)']: (row['before'], row['after'])
+            for row in found['requests: reqs']} == {'4096': (10, 20), '65536': (7, 7)}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('holder', ['holder', 'thread', 'blocked by'])
+def test_threads_do_not_distinguish_rows(holder, tmp_path):
+    """They have other numbers in each run: also the holder of a lock."""
+    def locks(path, tid, total):
+        columns = [{'name': n, 'unit': u} for n, u in (
+            ('type', 'text'), ('pid', 'id'), (holder, 'id'), ('holder name', 'text'),
+            ('total', 'ns'))]
+        path.write_text(json.dumps({
+            'schema': 'attar/1', 'profiler': 'locks', 'time': 10 ** 18, 'interval_ns': 10 ** 9,
+            'notes': None, 'sections': [{'name': 'locks', 'kind': 'table', 'columns': columns,
+                                         'rows': [['futex', tid, tid + 1, 'h', total]]}]}))
+        return path
+    found, _ = diff(locks(tmp_path / 'a.json', 10, 100), locks(tmp_path / 'b.json', 20, 300))
+    row, = found['locks: total']
+    assert (row['before'], row['after'], row['holder name']) == (100, 300, 'h')
+
+
+@pytest.mark.quick
+def test_what_is_said_of_a_row_does_not_distinguish_it(tmp_path):
+    """The process that runs most of the time has another number in each run."""
+    def times(path, process, time):
+        columns = [{'name': n, 'unit': u} for n, u in (
+            ('time spent', 'text'), ('time', 'ns'), ('mostly', 'text'), ('in', 'text'))]
+        path.write_text(json.dumps({
+            'schema': 'attar/1', 'profiler': 'overview', 'time': 10 ** 18,
+            'interval_ns': 10 ** 9, 'notes': None, 'sections': [
+                {'name': 'time', 'kind': 'table', 'columns': columns,
+                 'rows': [['run queue', time, process, '']]}]}))
+        return path
+    before = times(tmp_path / 'a.json', 'a (1)', 100)
+    after = times(tmp_path / 'b.json', 'a (2)', 150)
+    found, _ = diff(before, after)
+    row, = found['time: time']
+    assert (row['before'], row['after'], row['time spent']) == (100, 150, 'run queue')
+    assert 'mostly' not in row and 'in' not in row
+
+
+@pytest.mark.quick
 def test_program_in_another_directory(tmp_path):
     before = result(tmp_path / 'a.json', [{'heavy': 700, 'light': 300}], '/old/x')
     after = result(tmp_path / 'b.json', [{'heavy': 700, 'light': 300}], '/new/x')
@@ -171,6 +242,31 @@ def test_spread_over_intervals(tmp_path):
                         100 * max(0, 1 - 2 * math.erfc(z / math.sqrt(2))), abs_tol=1e-6)
 
 
+def counts(path, reports):
+    """Write reports of syscount, each its length in ms and the number of calls."""
+    path.write_text(''.join(json.dumps({
+        'schema': 'attar/1', 'profiler': 'syscount', 'time': 10 ** 18 + i, 'notes': None,
+        'interval_ns': ms * 10 ** 6, 'sections': [{
+            'name': 'syscount', 'kind': 'table', 'rows': [[n, 'read']], 'columns': [
+                {'name': 'count', 'unit': 'count'}, {'name': 'syscall', 'unit': 'text'}]}]})
+        + '\n' for i, (ms, n) in enumerate(reports)))
+    return path
+
+
+@pytest.mark.parametrize('reports, mean', [
+    ([(1000, 100), (1000, 100), (500, 50)], 100),
+    ([(1000, 100)] * 20 + [(1, 1)], 2001 / 20.001),
+    ([(1000, 90), (1000, 110), (1000, 100)], 100),
+    ([(500, 90), (700, 110), (400, 106)], 102),  # three runs of a command
+], ids=str)
+def test_a_last_interval_that_is_shorter(tmp_path, reports, mean):
+    """It counts as the part of an interval that it is."""
+    found, _ = diff(counts(tmp_path / 'a.json', [(1000, 100)]),
+                    counts(tmp_path / 'b.json', reports))
+    row, = found['syscount: count']
+    assert (row['before'], row['after']) == (100, pytest.approx(mean))
+
+
 def histogram(path, buckets, quantiles):
     path.write_text(json.dumps({
         'schema': 'attar/1', 'profiler': 'runqlat', 'time': 1, 'interval_ns': 1, 'notes': None,
@@ -277,7 +373,7 @@ def test_other_outputs(tmp_path):
     (['a', 'b', 'c'], "unexpected argument 'c': attar diff [OPTIONS] BEFORE AFTER"),
     (['--fail-above', 'much', 'a', 'b'], "--fail-above: 'much' is not a percentage"),
     (['--fail-above'], '--fail-above needs a value'),
-    (['--fast', 'a', 'b'], "no such option --fast: 'attar diff -h' lists them"),
+    (['--fast', 'a', 'b'], "no such option --fast: 'attar diff -h all' lists them"),
     (['-o', 'x.htlm', 'a', 'b'],
      '--output: no format has the extension .htlm: did you mean .html?'),
     (['/no/such', '/no/such'], "cannot read '/no/such': "),

@@ -47,7 +47,7 @@ def test_the_readme_lists_each_page():
 @pytest.mark.parametrize('name', ['design', 'decisions', 'writing-a-profiler'])
 def test_files_and_functions_of_the_design_exist(name):
     text = (ROOT / f'docs/{name}.md').read_text()
-    folders = [ROOT, ROOT / 'src', ROOT / 'include', ROOT / 'src/run/builtin', ROOT / 'python']
+    folders = [ROOT, ROOT / 'src', ROOT / 'include', ROOT / 'src/private', ROOT / 'python']
     files = {file for file in re.findall(r'`((?:[\w.-]+/)+[\w.*-]+\.(?:[ch]|py|preset))`', text)
              if 'NAME' not in file}
     assert len(files) > 3

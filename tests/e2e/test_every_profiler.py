@@ -17,7 +17,7 @@ def listed():
 
 def options_of(name):
     """The long options that the help of a profiler shows."""
-    ended = run(name, '-h')
+    ended = run(name, '-h', 'all')
     assert ended.returncode == 0, ended.stderr
     return {word.removeprefix('[no-]') for word in SHOWS_OPTION.findall(ended.stdout)} - {'help'}
 
@@ -32,8 +32,9 @@ def test_each_is_in_the_table_of_commands():
 
 
 def check_roff(manual):
-    """No links and emphasis of Markdown are left, and groff has no warning, also on the tables."""
-    assert not re.search(r'(?m)\]\(|^\*\w|[ (]\*\w+\*', re.sub(r'(?s)\.EX\n.*?\.EE\n', '', manual))
+    """No Markdown is left, and groff has no warning, also on the tables."""
+    text = re.sub(r'(?s)\.EX\n.*?\.EE\n', '', manual)
+    assert not re.search(r'(?m)\]\(|^#|^\*\w|[ (]\*\w+\*', text)
     if has('groff'):
         lint = run('-t', '-ww', '-man', '-Tutf8', '-rLL=78n', '-z', program='groff', input=manual,
                    stdin=None)
@@ -86,6 +87,7 @@ NEEDED = {
     'hrtimer': [*SWITCH, 'sched_switch > 0'],
     'kmemleak': ['--alloc', 'kmem:kmalloc', '--free', 'kmem:kfree'],
     'kmemprof': ['--alloc', 'kmem:kmalloc', '--free', 'kmem:kfree'],
+    'memleak': ['--', '/bin/true'],
     'multi-trace': ['-e', 'irq:softirq_entry', '-e', 'irq:softirq_exit'],
     'nested-trace': ['-e', 'irq:softirq_entry,irq:softirq_exit'],
     'num-dist': ['-e', 'sched:sched_switch//num=next_pid/'],
@@ -140,6 +142,7 @@ SCRIPTS = {
                'event vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed:u64\n'
                '1.0 0 5/5 a vmscan:mm_vmscan_direct_reclaim_begin order=3\n'
                '1.1 0 5/5 a vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed=64\n',
+    'fsyncslow': calls('fsync', 'fdatasync', 'syncfs', 'sync', fields='fd:u64'),
     'fileslower': calls('read', 'write', 'pread64', 'pwrite64', fields='fd:u64'),
     'mountsnoop': calls('mount', 'umount',
                         fields='dev_name:u64 dir_name:u64 type:u64 name:u64 flags:u64'),
@@ -152,7 +155,7 @@ SCRIPTS = {
 NEEDED['swapin'] = ['-e', 'probe:swap_read_folio']
 # These have a line for each event, of which an idle machine may have none.
 LINES = {'execsnoop', 'exitsnoop', 'opensnoop', 'signals', 'statsnoop'}
-MAY_BE_EMPTY = {'biosnoop'}  # another profiler of lines, of which a command may cause none
+MAY_BE_EMPTY = {'biosnoop', 'dnslat'}  # of lines, too, of which a command may cause none
 # They write a file instead of a report, or need a program that may not be installed.
 LEFT_OUT = {'record', 'query', 'gc'}
 
@@ -172,7 +175,7 @@ def read(name, tmp_path, *words):
 
 
 @pytest.mark.parametrize('name', sorted(
-    {*NAMES} - NAMED - ANY - COUNTING - LEFT_OUT - {'cpu-util'}))
+    {*NAMES} - NAMED - ANY - COUNTING - LEFT_OUT - {'cpu-util', 'fds', 'tcptop'}))
 def test_a_recording_without_the_events_of_a_profiler(tmp_path, name):
     """This is no error in the command line, as status 2 is."""
     words = {'hrcount': ['-e', 'a:b'], 'hrtimer': ['-e', 'a:b', 'b > 0']}.get(name, [])

@@ -136,6 +136,8 @@ def test_threads_that_are_idle_from_the_start(program):
     with subprocess.Popen([program, 'stay'], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == 'idle\n'
+            # it interrupts the calls with a time limit, which go on as restart_syscall(2)
+            assert run('stack', '-p', process.pid).returncode == 0
             ended = run('overview', '-p', process.pid, '-d', '500ms')
         finally:
             process.kill()

@@ -189,6 +189,21 @@ def test_a_pushing_profiler_sends_names_of_a_cpu_that_returned(tmp_path):
 
 
 @pytest.mark.guest('x86')
+def test_cpu_that_comes_online_late(tmp_path):
+    """What runs on it first has not run there since the start."""
+    shell('x86', tmp_path, f"""
+echo 0 >{CPU}
+$attar oncpu -a -q -o oncpu.json -- sh -c 'now() {{ cut -d" " -f1 /proc/uptime; }}
+    now; sleep 1; now; echo 1 >{CPU}; taskset -c 1 {workload("flood")} 300000' >times.txt
+""")
+    before, until = map(float, (tmp_path / 'times.txt').read_text().split()[:2])
+    report = json.loads((tmp_path / 'oncpu.json').read_text())
+    table = next(s for s in report['sections'] if s['name'] == 'cpus')
+    time = {row[0]: row[1] for row in table['rows']}[1]
+    assert 0 < time <= report['interval_ns'] - (until - before) * 1e9
+
+
+@pytest.mark.guest('x86')
 def test_cpu_goes_offline_and_online_repeatedly(tmp_path):
     shell('x86', tmp_path, f'''
 $attar profile -F 997 -g -i 200 -d 4s -o profile.json & profile=$!

@@ -21,7 +21,7 @@ WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror']
 
 # The macros of attar/run.h and perfume.h as a program uses them.
 MACROS = '''
-#include <attar/attar.h>
+#include <attar/attar-run.h>
 #include <perfume.h>
 
 PERFUME_EVENT(order_placed, (u64, id), (f64, price), (str, symbol))

@@ -214,7 +214,8 @@ def test_limits(tmp_path):
     (['-e', 'sched:sched_wakeup'], 'sched:sched_wakeup'),
     (['-e', 'cycles'], 'has no event'),
     (['-e', 'syscalls:sys_enter_getppid', '--', 'true'], '--input conflicts with a command'),
-    (['-e', 'syscalls:sys_enter_getppid', '--cgroups', '/'], '--input conflicts with --cgroups'),
+    (['-e', 'syscalls:sys_enter_getppid', '--cgroups', '/', '-t', 1],
+     '--cgroups conflicts with --pids and --tids'),
 ])
 def test_refusals(tmp_path, args, sentence):
     data = record(tmp_path / 'perf.data', '-e', 'syscalls:sys_enter_getppid')

@@ -159,6 +159,41 @@ def samples_before(whole, start, end):
     return n
 
 
+def times_of_samples(whole, start, end):
+    """Return the offset and the value of the time of each sample."""
+    attrs, = struct.unpack_from('<Q', whole, 24)
+    kinds, = struct.unpack_from('<Q', whole, attrs + 24)
+    behind = 8 * (1 + sum(bool(kinds & bit) for bit in (1 << 16, 1 << 0, 1 << 1)))
+    at, found = start, []
+    while at < end:
+        kind, _, size = struct.unpack_from('<IHH', whole, at)
+        if kind == 9:
+            found.append((at + behind, *struct.unpack_from('<Q', whole, at + behind)))
+        at += size
+    return found
+
+
+@pytest.mark.parametrize('bit', [31, 33, 40, 61])
+@pytest.mark.parametrize('tenth', [0, 5, 9])
+def test_a_time_that_is_too_late(root, tmp_path, bit, tenth):
+    """As a flipped bit makes it. Other records keep their times and their order."""
+    whole, start, size = record_calls('attar', tmp_path / 'whole.data')
+    path = tmp_path / 'x.data'
+    samples = times_of_samples(whole, start, start + size)
+    at, time = samples[len(samples) * tenth // 10]
+    other = bytearray(whole)
+    struct.pack_into('<Q', other, at, time + (1 << bit))
+    path.write_bytes(other)
+    args = ['trace', '--format', 'json', '-e', 'raw_syscalls:sys_enter', '--input']
+    rows, _, notes = read(run(*args, tmp_path / 'whole.data'))
+    found, remarks, found_notes = read(run(*args, path))
+    assert notes['seen'] == found_notes['seen']
+    assert any('times of samples are later than its end' in remark for remark in remarks)
+    times, expected = [r['time'] for r in found], [r['time'] for r in rows]
+    assert times == sorted(times) and max(times) <= max(expected)
+    assert len(set(expected) - set(times)) <= 1 and len(times) == len(expected)
+
+
 def getppids(report):
     table = report['sections'][0]
     name, calls = ([c['name'] for c in table['columns']].index(n) for n in ('syscall', 'calls'))

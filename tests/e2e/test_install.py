@@ -46,13 +46,14 @@ def test_install_and_uninstall(tmp_path, prefix):
     assert (below / 'bin/attar').exists()
     headers = {path.name for path in (ROOT / 'include/attar').glob('*.h')}
     assert {path.name for path in (below / 'include/attar').iterdir()} == headers
-    stems = {name.removesuffix('.h') for name in headers} - {'attar'}
-    for page in ['attar', 'attar_stream_next', 'perfume', 'perfume_init',
+    stems = {name.removesuffix('.h') for name in headers} - {'attar', 'attar-run'}
+    for page in ['attar', 'attar-run', 'attar_stream_next', 'perfume', 'perfume_init',
                  *(f'attar_{stem}' for stem in stems)]:
         assert (below / f'share/man/man3/{page}.3').exists(), page
     pages = {path.name for path in (ROOT / 'docs').glob('*.md')}
     assert pages <= {path.name for path in (below / 'share/doc/attar').iterdir()}
-    for wanted in ('**/libattar.so', '**/libattar.a', '**/attar.pc', 'share/man/man1/attar.1',
+    for wanted in ('**/libattar.so', '**/libattar.a', '**/attar.pc', '**/libattar-run.so',
+                   '**/libattar-run.a', '**/attar-run.pc', 'share/man/man1/attar.1',
                    'share/man/man1/attar-profile.1'):
         assert list(below.glob(wanted)) or list(below.glob(wanted + '.*')), wanted
     done = run('--version', program=below / 'bin/attar')
@@ -78,7 +79,7 @@ def stage(prefix, tmp_path_factory):
                    'LD_LIBRARY_PATH': str(library)}
 
 
-def flags_of(stage, library='attar'):
+def flags_of(stage, library='attar-run'):
     done = subprocess.run(['pkg-config', '--cflags', '--libs', library], env=stage[1],
                           capture_output=True, text=True,
                           check=True)
@@ -138,14 +139,16 @@ def test_a_cxx_program_builds_against_the_installed_library(stage, tmp_path):
     assert subprocess.run([tmp_path / 'use'], env=stage[1]).returncode == 0
 
 
-def test_exported_names():
-    """The shared library exports attar_* only."""
-    library = Path(BUILD / 'src/libattar.so')
+@pytest.mark.parametrize('name', ['libattar', 'libattar-run'])
+def test_exported_names(name):
+    """The shared library exports attar_* only, and names for libattar-run."""
+    library = Path(BUILD / f'src/{name}.so')
     if not has('nm'):
         pytest.skip('nm (package binutils) is not installed')
     out = subprocess.run(['nm', '-D', '--defined-only', library], capture_output=True, text=True,
                          check=True).stdout
     names = [line.split()[-1].split('@')[0] for line in out.splitlines()]
     # Upper-case names are the version nodes.
-    assert names and not [n for n in names if not n.startswith('attar_') and not n.isupper()
-                          and '_' in n]
+    prefixes = ('attar_', 'libattar_') if name == 'libattar' else 'attar_'
+    assert names and not [n for n in names if not n.startswith(prefixes) and
+                          not n.startswith('ATTAR_') and '_' in n]

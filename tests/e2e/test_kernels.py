@@ -22,6 +22,7 @@ def build_for(kernel):
 
 
 PROFILE = """
+rm -f /run/attar/no-pmu
 {attar} profile -F 997 -g --exclude-kernel -o {out}/out.json -- {work}/split7030 800
 """
 

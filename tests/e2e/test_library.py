@@ -13,25 +13,45 @@ from command import BUILD, ROOT, compiler, has, wait_until, workload
 from faults import sanitized
 
 HEADERS = sorted(p.name for p in (ROOT / 'include/attar').glob('*.h'))
-LIBRARY = BUILD / 'src/libattar.so.0'
+LIBRARIES = {name: BUILD / f'src/{name}.so.1' for name in ('libattar', 'libattar-run')}
+LAYERS = [line.split() for line in (ROOT / 'src/LAYERS').read_text().splitlines()]
 
 
-def exported():
-    out = subprocess.run(['nm', '-D', '--defined-only', str(LIBRARY)], capture_output=True,
-                         text=True, check=True)
-    return {line.split()[-1].split('@')[0] for line in out.stdout.splitlines()} - {'ATTAR_0'}
+def exported(*libraries):
+    """The functions of libraries, by default of both."""
+    out = subprocess.run(['nm', '-D', '--defined-only',
+                          *(LIBRARIES[name] for name in libraries or LIBRARIES)],
+                         capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r' T (attar_\w+)', out))
 
 
-def declared():
+def headers_of(library):
+    """The headers whose functions are in the library, by its layers."""
+    layers = next(words[1:] for words in LAYERS if words[0] == f'{library}:')
+    return [words[0].removeprefix('attar/') for words in LAYERS if words[1] in layers and
+            (ROOT / 'include' / words[0]).exists()]
+
+
+def declared(headers=HEADERS):
     names = set()
-    for header in HEADERS:
+    for header in headers:
         text = (ROOT / 'include/attar' / header).read_text()
         names |= set(re.findall(r'ATTAR_API[^;(]*?\b(attar_\w+)\(', text))
     return names
 
 
-def test_exports_what_headers_declare_and_nothing_else():
-    assert exported() == declared()
+@pytest.mark.parametrize('library', LIBRARIES)
+def test_exports_what_its_headers_declare_and_nothing_else(library):
+    assert exported(library) == declared(headers_of(library))
+
+
+@pytest.mark.parametrize('library, umbrella', [
+    ('libattar', ['attar.h']), ('libattar-run', ['attar.h', 'attar-run.h'])])
+def test_one_header_includes_all_of_a_library(library, umbrella):
+    included = {name for header in umbrella for name in re.findall(
+        r'^#include "attar/(.*)"', (ROOT / 'include/attar' / header).read_text(), re.M)}
+    assert set(headers_of(library)) <= included | set(umbrella)
+    assert library == 'libattar-run' or included <= set(headers_of(library))
 
 
 def test_comments_and_docs_name_existing_functions():
@@ -68,7 +88,8 @@ def test_no_other_function_crashes_without_arguments():
     """Each pointer is NULL and each number 0; a returned struct is written to a buffer."""
     if sanitized():
         pytest.skip('the library needs the sanitizers of its program')
-    library = ctypes.CDLL(str(LIBRARY))
+    ctypes.CDLL(str(LIBRARIES['libattar']), ctypes.RTLD_GLOBAL)
+    library = ctypes.CDLL(str(LIBRARIES['libattar-run']))
     headers = ''.join((ROOT / 'include/attar' / header).read_text() for header in HEADERS)
     structs = set(re.findall(r'ATTAR_API struct attar_\w+ (attar_\w+)\(', headers))
     room = ctypes.create_string_buffer(4096)
@@ -84,7 +105,7 @@ EXAMPLES = sorted(p.name for p in (ROOT / 'examples').glob('*.c'))
 @pytest.mark.parametrize('example', EXAMPLES)
 def test_examples_build_by_pkg_config_and_run(example, tmp_path):
     environment = {**os.environ, 'PKG_CONFIG_PATH': str(BUILD / 'meson-uninstalled')}
-    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'attar-uninstalled'],
+    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'attar-run-uninstalled'],
                            env=environment,
                            capture_output=True, text=True, check=True).stdout.split()
     program = tmp_path / 'example'
@@ -109,7 +130,7 @@ def test_profiler_in_cxx_reports_what_the_one_in_c_does(cxx, standard, tmp_path)
     program = tmp_path / 'example'
     subprocess.run([cxx, f'-std={standard}', *CXX, *compiler()[1:], f'-I{ROOT}/include',
                     '-o', program, ROOT / 'examples/26-own-profiler.cc', f'-L{BUILD}/src',
-                    '-lattar'], check=True)
+                    '-lattar-run', '-lattar'], check=True)
     environment = {**os.environ, 'LD_LIBRARY_PATH': str(BUILD / 'src')}
     sent = {}
     for words in [[program], [BUILD / 'examples/20-own-profiler'], [program, '--least', '24']]:
@@ -214,7 +235,7 @@ def test_streams_look_for_events_of_programs_in_children(event, descendants, sdt
         assert (ready, output) == ('ready\n', '20\n'), errors
 
 
-@pytest.mark.parametrize('name', ['attar', 'perfume', 'kperf'])
+@pytest.mark.parametrize('name', ['attar', 'attar-run', 'perfume', 'kperf'])
 def test_abi_equals_the_recorded_one(name):
     if not has('abidiff'):
         pytest.skip('abidiff (package abigail-tools) is not installed')
@@ -234,7 +255,7 @@ def test_abi_equals_the_recorded_one(name):
 @pytest.mark.parametrize('words, message', [
     (['no-such-folder'], 'no no-such-folder/src/libattar.so: name a build directory'),
     (['--wrong'], 'no --wrong/src/libattar.so: name a build directory'),
-    (['--check', 'vax'], "no library 'vax': attar, perfume or kperf"),
+    (['--check', 'vax'], "no library 'vax': attar, attar-run, perfume or kperf"),
     (['--check'], "no library ''")])
 def test_abi_with_wrong_arguments_changes_no_record(words, message):
     def records():

@@ -191,6 +191,60 @@ def test_holder_of_a_convoy(script):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize('wait, expected', [
+    # a read-write lock of glibc: 10 holds it for reading, then the writers 11 and 12
+    ('uaddr=68 op=393 val=3', (68, 10, 78.261, 1150)),
+    ('uaddr=68 op=128 val=2', (68, 11, 95.652, 1150))],  # another mutex
+    ids=['turn', 'mutex'])
+def test_holder_of_a_writer_that_waits_for_its_turn(script, wait, expected):
+    enter = 'syscalls:sys_enter_futex'
+    text = futex_events((0, 11, f'{enter} uaddr=64 op=393 val=2'), (100, 12, f'{enter} {wait}'),
+                        (1000, 10, f'{enter} uaddr=64 op=129 val=1'), (1050, 11, WOKEN),
+                        (1200, 11, f'{enter} uaddr=68 op=129 val=1'), (1250, 12, WOKEN))
+    assert sorted(holders(reports('--input', script(text))[-1])) == [
+        (64, 10, 95.238, 1050), expected]
+
+
+# The main thread holds the lock for reading for 500 ms, while two threads wait to write.
+WRITERS = r'''
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <time.h>
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static void *work(void *unused)
+{
+    prctl(PR_SET_NAME, "writer");
+    pthread_rwlock_wrlock(&lock);
+    pthread_rwlock_unlock(&lock);
+    return NULL;
+}
+int main(void)
+{
+    pthread_t writers[2];
+    pthread_rwlock_rdlock(&lock);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&writers[i], NULL, work, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+    pthread_rwlock_unlock(&lock);
+    for (int i = 0; i < 2; i++)
+        pthread_join(writers[i], NULL);
+    return 0;
+}
+'''
+
+
+@pytest.mark.usefixtures('root')
+def test_holder_of_two_writers(tmp_path):
+    (tmp_path / 'holder.c').write_text(WRITERS)
+    subprocess.run(['cc', '-pthread', '-o', tmp_path / 'holder', tmp_path / 'holder.c'], check=True)
+    found = [r for r in rows(reports('--futex', '--', tmp_path / 'holder')[-1])
+             if r['waiter'] == 'writer' and r['total'] > 250_000_000]
+    assert len(found) == 2
+    for row in found:
+        assert row['holder name'] == 'holder' and row['holder share'] > 50
+
+
+@pytest.mark.quick
 def test_holder_of_each_interval(script):
     """The wait of 12 ends in the second interval; 10 releases the lock in the first."""
     later = [(800_000_000 + ns, tid, what) for ns, tid, what in CONVOY]
@@ -408,7 +462,7 @@ def test_the_lock_of_an_address_space(tmp_path):
 
 @pytest.mark.quick
 def test_profilers_are_grouped_by_question():
-    listed, overview = run('list', 'profilers').stdout, run().stdout
+    listed, overview = run('list', 'profilers').stdout, run('-h').stdout
     assert 'CPU: where is CPU time spent?\n  annotate' in listed
     assert listed in overview
     names = run('list', '--names', 'profilers').stdout.split()

@@ -99,6 +99,9 @@ def test_names_after_a_loss(spawn, tmp_path, words, read, how):
         target = [] if how == 'all' else ['-p', shell.pid]
     attar = spawn(ATTAR, *words.split(), '-q', '-m', 1, '-F', 499, *target, cwd=tmp_path)
     wait_until(lambda: is_waiting(attar), 'its events are enabled')
+    if how == 'command':
+        children = Path(f'/proc/{attar.pid}/task/{attar.pid}/children')
+        wait_until(lambda: 'sh' in map(comm_of, children.read_text().split()), 'the shell runs')
     attar.send_signal(signal.SIGSTOP)
     gate.write_text('\n')
     wait_until(lambda: started.exists() and comm_of(int(started.read_text())) == 'split7030',

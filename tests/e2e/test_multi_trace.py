@@ -61,7 +61,8 @@ def recording(tmp_path_factory):
 # ---- system calls ----
 
 def test_counts_system_calls():
-    found = report('--impl', 'syscalls', *RINGS, '--', workload('flood'), '10000')
+    found = report('--impl', 'syscalls', *RINGS, '--in-kernel', 'no', '--', workload('flood'),
+                   '10000')
     assert calls(found)['getppid']['calls'] == 10000
     assert 'exit_group' not in calls(found)
     assert found.get('remarks', []) == []
@@ -105,7 +106,7 @@ def test_own_part_of_calls_that_create_tasks():
     shorter by what the remark says, as is an exit. On a busy machine, the shortest ones vary least.
     """
     forks = workload('forks')
-    found = report('--impl', 'syscalls', *RINGS, '--', forks, 1000)
+    found = report('--impl', 'syscalls', *RINGS, '--in-kernel', 'no', '--', forks, 1000)
     remark, = [r for r in found['remarks'] if 'longer than without attar' in r]
     create, total, end = map(float, re.findall(r'([\d.]+) [um]s', remark))
     alone = [r for r in rows(report('--impl', 'syscalls', '-a', '--perins', '-m', 4096, '--',
@@ -432,6 +433,17 @@ def test_ends_in_other_tasks_are_remarked_on(words, end, is_said):
                    'sh', '-c', '(true); true')
     said = [r for r in found.get('remarks', []) if r.startswith('no start of sched:sched_process_')]
     assert len(said) == is_said
+    assert all('-a records' in r and '-k' not in r for r in said)
+
+
+@pytest.mark.parametrize('words, is_said', [([], True), (['-a'], False)])
+def test_starts_in_other_tasks_are_remarked_on(words, is_said):
+    """A task is woken up by others, in which the wakeup happens: it sleeps 30 times."""
+    found = report(*words, '-e', 'sched:sched_wakeup', '-e',
+                   'sched:sched_switch/prev_state!=0/key=prev_pid/', '-k', 'pid', '--',
+                   workload('sleeps'), 30, 1)
+    said = [r for r in found.get('remarks', []) if 'have no start: starts may be events of' in r]
+    assert [r.startswith('most ends of sched:sched_wakeup > ') for r in said] == [True] * is_said
     assert all('-a records' in r and '-k' not in r for r in said)
 
 

@@ -87,11 +87,18 @@ def test_a_switch_is_printed_once(tmp_path, words, lines):
     assert [(pair, part, offset / 1e6) for pair, part, _, offset, *_ in found] == lines
 
 
+def test_start_and_end_have_the_same_key(tmp_path):
+    outputs = [detail(tmp_path, words) for words in ('samekey', '1,samekey', 'samekey,2')]
+    assert {ended.returncode for ended in outputs} == {0}
+    sections = [json.loads(ended.stdout.splitlines()[0])['sections'] for ended in outputs]
+    assert sections == 3 * sections[:1]
+
+
 @pytest.mark.parametrize('words, sentence', [
     ('3,samecpu', "'3' is not one of -TIME, +TIME, 1, 2, samecpu"),
     ('-1min', "'-1min' is not one of -TIME"), ('hide<', "'hide<' is not one of"),
     ('1', '1 and 2 only select the event of the pair that others are compared with: add samecpu'),
-    ('2,samekey', '1 and 2 only select the event of the pair'),
+    ('2,hide<1us', '1 and 2 only select the event of the pair'),
 ])
 def test_refused(tmp_path, words, sentence):
     ended = detail(tmp_path, words)

@@ -85,9 +85,7 @@ def test_keys_are_separate(tmp_path):
     ('/printkey=key*10/', '/printkey=key*100/', ['-k', 'id'], ['10', '20']),
     ('/untraced/printkey=key*100/', '/printkey=key*10/', ['-k', 'id'], ['10', '20']),
     ('/printkey=key == 1 ? "one" : "two"/', '', ['-k', 'id'], ['one', 'two']),
-    # Of keys that are not one number, it does not apply.
-    ('/printkey=key*10/', '', ['-p', '7'], ['w (7)', 'v (8)']),
-    ('/printkey=key*10/', '', ['-k', '_comm'], ['w', 'v']),
+    ('/key=id/printkey=key*10/', '', ['-k', 'id'], ['10', '20']),
 ])
 def test_printed_keys(tmp_path, first, second, options, names):
     text = DECLARED + '''1.1 0 7/7 w f:a_entry id=1
@@ -100,6 +98,17 @@ def test_printed_keys(tmp_path, first, second, options, names):
         events[1] = f'f:b_entry/{first}'
     found = of_script(tmp_path, text, 'nested-trace', *events, *options, '--perins')
     assert [r[1] for r in tree(found) if r[0] == 0] == names
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('options', [[], ['-p', '7'], ['-k', '_comm'], ['-k', '{id,common_pid}']])
+def test_printed_keys_are_one_number(tmp_path, options):
+    path = tmp_path / 'x.script'
+    path.write_text('# attar script\n' + DECLARED)
+    ended = run('nested-trace', '-e', 'f:a_entry//printkey=key*10/,f:a_exit', *options, '--perins',
+                '--input', path)
+    assert ended.returncode == 2
+    assert "'f:a_entry': printkey= requires a key that is a number: set key= to" in ended.stderr
 
 
 @pytest.mark.quick

@@ -137,10 +137,19 @@ def test_a_full_disk_leaves_the_former_heatmap(tmp_path):
 
 
 @pytest.mark.usefixtures('root')
+def test_samples_are_remarked():
+    found = report('num-dist', '-e', SIZES[1] + 'period=10/', '--', workload('sizes1000'))
+    assert rows(found, 'numbers')[0]['count'] == 100
+    assert "'syscalls:sys_enter_write' was sampled: only its samples are counted, which are not " \
+        'all events' in found['remarks']
+
+
+@pytest.mark.usefixtures('root')
 def test_known_sizes():
     found = report('num-dist', *SIZES, '--', workload('sizes1000'))
     row, = rows(found, 'numbers')
     assert (row['count'], row['total'], row['min'], row['max']) == (1000, 500500, 1, 1000)
+    assert 'remarks' not in found
     assert section(found, 'syscalls:sys_enter_write')['kind'] == 'histogram'
 
 

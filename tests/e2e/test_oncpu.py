@@ -2,7 +2,9 @@
 """attar oncpu: pinned threads, scripts with exact times, selections and missing switches."""
 import json
 import os
+import struct
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +80,23 @@ class TestScripts:
         of_prio = reports('--input', path, '--prio', '0-98')[-1]
         assert [(r['tid'], r['time']) for r in rows(of_prio, 'oncpu')] == [(200, 190 * MS + 3)]
         assert {r['cpu'] for r in rows(reports('--input', path, '-C', 1)[-1], 'oncpu')} == {1}
+
+    def test_name_at_the_end_of_a_run(self, script):
+        """a is b when its first run ends, and c when its second one does; a third has not ended."""
+        text = SCRIPT.splitlines()[0] + '\n' + SCRIPT.splitlines()[1] + '''
+0.900000000 0 1/1 init fork 100/100
+1.000000000 0 0/0 swapper sched:sched_switch next_comm=a next_pid=100 next_prio=120
+1.100000000 0 100/100 b sched:sched_switch prev_comm=b prev_pid=100 prev_prio=120
+1.200000000 0 0/0 swapper sched:sched_switch next_comm=b next_pid=100 next_prio=120
+1.400000000 0 100/100 c sched:sched_switch prev_comm=c prev_pid=100 prev_prio=120
+1.500000000 0 0/0 swapper sched:sched_switch next_comm=b next_pid=100 next_prio=120
+1.530000000 1 300/300 x sched:sched_switch prev_comm=x prev_pid=300 prev_prio=120
+'''
+        for names, expected in (('b', 130), ('c', 200), ('a', None)):
+            found = reports('--input', script(text), '--filter', names)[-1]
+            assert [(r['comm'], r['time']) for r in rows(found, 'oncpu')] == (
+                [(names, expected * MS)] if expected else [])
+            assert [r['time'] for r in rows(found, 'cpus')] == ([expected * MS] if expected else [])
 
     def test_missing_switches_are_not_guessed(self, script):
         """
@@ -163,3 +182,39 @@ def test_sums_equal_schedstat(tmp_path):
             return
         assert report.get('remarks'), (rows(report, 'oncpu'), truths)
     pytest.skip('context switches were missing in each of 8 runs')
+
+
+@pytest.mark.parametrize('text', ['prev_prio<120 || next_prio<120', 'prev_comm=="java"'])
+def test_filters_of_events_are_no_names(text):
+    """perf-prof has them, and a thread with such a name would never be found."""
+    ended = run('oncpu', '--filter', text, '-d', '1ms')
+    assert ended.returncode == 2
+    assert f"'{text}' is a filter of events, not names of threads: use --prio" in ended.stderr
+
+
+def left_out(recording):
+    """Return the runs whose begin is unknown."""
+    ended = run('oncpu', '--format', 'json', '--input', recording)
+    assert ended.returncode == 0, ended.stderr
+    remarks = json.loads(ended.stdout.splitlines()[-1]).get('remarks', [])
+    return sum(int(remark.split()[-1]) for remark in remarks if remark.startswith('runs left out'))
+
+
+@pytest.mark.usefixtures('root')
+def test_cpu_that_was_offline_when_the_recording_began(busy_cpus, tmp_path):
+    """What runs there first has not run since the start, as a list of CPUs says."""
+    path = tmp_path / 'x.data'
+    assert run('record', '-q', '-a', '-e', 'sched:sched_switch', '-o', path, '--',
+               'sleep', '0.3').returncode == 0
+    whole = path.read_bytes()
+    online = Path('/sys/devices/system/cpu/online').read_bytes().strip()
+    update = struct.pack('<Q', 0x61740008)
+    assert whole.count(update) == 1
+    at = whole.index(update) + 16
+    assert whole[at:].startswith(online + b'\0')
+    before = left_out(path)
+    path.write_bytes(whole[:at] + b'0'.ljust(len(online), b'\0') + whole[at + len(online):])
+    cpus = len(os.sched_getaffinity(0))
+    assert before < left_out(path) <= before + cpus - 1
+    path.write_bytes(whole[:at] + b'x'.ljust(len(online), b'\0') + whole[at + len(online):])
+    assert left_out(path) == before

@@ -209,7 +209,7 @@ def test_stack_formats_are_refused_without_stacks(root, tmp_path, profiler, word
 
 @pytest.mark.parametrize('profiler', ['stat', 'top'])
 def test_flame_graph_is_an_option_of_stack_profilers_only(profiler):
-    assert '--flame-graph' not in run(profiler, '-h').stdout
+    assert '--flame-graph' not in run(profiler, '-h', 'all').stdout
     done = run(profiler, '--flame-graph', 'x', '--', 'true')
     assert done.returncode == 2 and 'no such option --flame-graph' in done.stderr
 

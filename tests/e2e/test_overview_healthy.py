@@ -20,9 +20,12 @@ pytestmark = pytest.mark.exclusive
 # Shares of the time and latencies, which say what is done, or come from other programs.
 OF_THE_MACHINE = {'user code', 'kernel', 'page faults', 'interrupts', 'CPU, too few samples',
                   'run queue', 'run delay', 'disk', 'block latency', 'major faults', 'steal',
-                  'memory pressure', 'unreliable'}
+                  'memory pressure', 'unreliable', 'swap', 'dropped packets', 'TCP resets',
+                  'full socket queue', 'kernel log', 'full file system', 'thermal throttling'}
 
-OF_THE_SYSTEM = {'block latency', 'steal', 'memory pressure', 'unreliable'}
+OF_THE_SYSTEM = {'block latency', 'steal', 'memory pressure', 'unreliable', 'swap', 'TCP resets',
+                 'dropped packets', 'full socket queue', 'kernel log', 'full file system',
+                 'thermal throttling'}
 
 
 def wrong_in(found):

@@ -3,11 +3,13 @@
 import contextlib
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 
 import pytest
 
-from command import wait_until, workload
+from command import run, wait_until, workload
 from scripts import of_script, report, rows
 from test_overview import EVENTS, MS, found_in
 
@@ -117,6 +119,36 @@ def test_a_live_service_beside_a_busy_system():
     assert text.startswith(f'{name}: queues (pid {program.pid}, 4 threads) waits for locks in ')
 
 
+@pytest.mark.exclusive
+@pytest.mark.usefixtures('root')
+def test_a_service_of_several_programs(tmp_path):
+    """None of five programs has half of the waits for locks; all of them are of one service."""
+    name = f'attar-{os.getpid()}.service'
+    said = re.compile(rf'{name} \(5 processes, \d+ threads\) waits for locks in ')
+    programs = []
+    with unit(name) as tasks, contextlib.ExitStack() as stack:
+        for i in range(5):
+            path = shutil.copy(workload('queues'), tmp_path / f'program{i}')
+            programs.append(stack.enter_context(subprocess.Popen(
+                [path, '4', '1', '100000'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)))
+            assert programs[-1].stdout.readline() == b'ready\n'
+            tasks.write_text(str(programs[-1].pid))
+        for _ in range(5):
+            found = report('overview', '-d', '2s', '-m', 4096)
+            evidence = [r['values']['evidence'] for r in rows(found, 'findings')
+                        if r['finding'] == 'lock']
+            if any(said.match(text) for text in evidence):
+                break
+        command, = (r['values']['command'] for r in rows(found, 'findings')
+                    if r['finding'] == 'lock')
+        answer = run(*command.split()[1:], '-m', 4096, '-d', '500ms')
+        for program in programs:
+            program.stdin.close()
+    assert said.match(*evidence), evidence
+    assert command == 'attar locks' and 'program' in answer.stdout, answer
+    assert 'lock of a service' not in found_in(found), found
+
+
 def pool(times, main):
     """Threads of a second that run for these times, ms: the first one on a CPU of its own."""
     tids = [100 if main else 101] + [101 + i for i in range(1, len(times))]
@@ -150,3 +182,34 @@ def test_one_thread_does_the_work_of_a_pool(tmp_path):
 def test_threads_that_are_no_uneven_pool(tmp_path, times, main):
     found = of_script(tmp_path, pool(times, main), 'overview', '-p', 100)
     assert 'uneven threads' not in found_in(found), found
+
+
+def sleepers(period):
+    """A thread that runs for 3 s, and five that look for work for 0.1 ms again and again, ms."""
+    text = EVENTS + '1.000 0 0/0 swapper ksymbol register 0xffffffffc0000000 64 do_nanosleep\n'
+    text += ''.join(f'1.000 0 100/100 worker fork 100/{tid}\n' for tid in range(101, 107))
+    lines = [(1.0, '0 0/0 swapper sched:sched_switch next_comm=worker next_pid=101'),
+             (4.0, '0 100/101 worker sched:sched_switch prev_comm=worker prev_pid=101 '
+                   'prev_state=1 next_pid=0'), (4.0, '1 9/9 other page-faults')]
+    for tid in range(102, 107):
+        at = 1 + tid / 1e4
+        while at < 4:
+            lines.append((at, f'1 0/0 swapper sched:sched_wakeup comm=worker pid={tid}'))
+            lines.append((at, '1 0/0 swapper sched:sched_switch next_comm=worker '
+                              f'next_pid={tid}'))
+            lines.append((at + 0.0001, f'1 100/{tid} worker sched:sched_switch '
+                          f'stack=0xffffffffc0000010 prev_comm=worker prev_pid={tid} prev_state=1 '
+                          'next_pid=0'))
+            at += period / 1e3
+    return text + ''.join(f'{at:.6f} {line}\n' for at, line in sorted(lines))
+
+
+@pytest.mark.parametrize('period, is_found', [(100, True), (1200, False)])
+def test_threads_that_look_for_work(tmp_path, period, is_found):
+    """Their sleeps hide neither the thread that does all the work nor what it does."""
+    found = of_script(tmp_path, sleepers(period), 'overview', '-p', 100)
+    assert ('uneven threads' in found_in(found)) == is_found, found
+    assert found_in(found)[0] == 'CPU, too few samples'
+    if is_found:
+        first = rows(found, 'findings')[0]['values']
+        assert first['value'] > 99 and 'the share of the time without sleep' in first['evidence']

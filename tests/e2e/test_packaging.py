@@ -250,8 +250,8 @@ def packages(tmp_path_factory):
 def test_packages_can_be_used(packages, tmp_path):
     below = packages / 'root'
     names = {path.name.split('_')[0] for path in packages.glob('*.deb')}
-    assert names == {'attar', 'attar-perf-prof', 'libattar0',
-                     'libattar-dev', 'libperfume1', 'libperfume-dev'}
+    assert names == {'attar', 'attar-perf-prof', 'libattar1', 'libattar-dev',
+                     'libattar-run1', 'libattar-run-dev', 'libperfume1', 'libperfume-dev'}
     assert (below / 'usr/lib/attar/perf-prof').readlink() == Path('../../bin/attar')
     attar = below / 'usr/bin/attar'
     assert run('--version', program=attar).stdout == run('--version').stdout

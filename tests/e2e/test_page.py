@@ -6,9 +6,11 @@ import pytest
 
 from browser import Page, browser, make, needs_browser  # noqa: F401
 from command import run
+from scripts import of_script, rows
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from test_blame import SCRIPT
 
 pytestmark = needs_browser
 
@@ -50,12 +52,15 @@ def order(page):
 
 
 def test_columns_sort_by_number_and_text(browser, numbers):  # noqa: F811
-    """Durations have one unit; none is last in both directions; equal numbers keep their order."""
+    """
+    A column of durations has one unit, a small one its own; none is last in both directions; equal
+    numbers keep their order.
+    """
     page = Page(browser, numbers)
     names = ['beta', 'Alpha', 'gamma', 'none', 'big']
     assert column(page, 0) == names and order(page) == [None] * 3
-    assert column(page, 1) == ['9.000', '100.000', '10.000', '-', '2,500.000']
-    assert header(page, 'wait').text == 'wait (us)'
+    assert column(page, 1) == ['9.00 us', '0.100', '0.010', '-', '2.500']
+    assert header(page, 'wait').text == 'wait (ms)'
     header(page, 'wait').click()
     assert column(page, 0) == ['big', 'Alpha', 'gamma', 'beta', 'none']
     assert order(page) == [None, 'descending', None]
@@ -207,6 +212,27 @@ def test_charts_have_their_table(page):
     rows = details[0].find_elements(By.CSS_SELECTOR, 'tbody tr')
     assert [td.text for td in rows[4].find_elements(By.TAG_NAME, 'td')] == \
         ['16.0 us', '32.0 us', '16,000']
+
+
+def test_matrix_of_victims_and_culprits(browser, tmp_path):  # noqa: F811
+    """The heading of a row is who waited, of a column who ran; the largest time is the darkest."""
+    out = tmp_path / 'blame.html'
+    found = rows(of_script(tmp_path, SCRIPT, 'blame', '-o', out), 'blame')
+    page = Page(browser, out)
+    cells = page.js('''const names = row => [...row.children].slice(1);
+        const [matrix] = document.querySelectorAll("table.matrix");
+        const culprits = names(matrix.tHead.rows[0]).map(th => th.textContent);
+        return [...matrix.tBodies[0].rows].flatMap(row => names(row).flatMap((td, i) =>
+            td.textContent ? [[row.children[0].textContent, culprits[i], td.textContent,
+                td.style.getPropertyValue("--heat")]] : []))''')
+    pairs = {(f"{r['comm']} {r['tid']}", f"{r['culprit_comm']} {r['culprit_tid'] or ''}".strip()):
+             r['total'] for r in found}
+    assert {(victim, culprit) for victim, culprit, _, _ in cells} == set(pairs) and len(pairs) == 5
+    most = max(pairs.values())
+    assert {(v, c): heat for v, c, _, heat in cells} == {
+        pair: f'{round(70 * total / most)}%' for pair, total in pairs.items()}
+    assert {text for v, c, text, _ in cells if pairs[v, c] == most} == {'20.0 ms'}
+    page.quiet()
 
 
 def test_charts_fit_a_narrow_window(browser, split):  # noqa: F811

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar page-faults: programs that touch a known number of pages."""
 import csv
+import itertools
 import json
 import mmap
 import re
@@ -75,6 +76,22 @@ def test_each_fault_with_registers():
         registers = dict(word.split('=') for word in fault['registers'].split())
         assert fault['address'] in registers.values()
         assert int(registers['sp'], 16) % 8 == 0
+
+
+@pytest.mark.parametrize('option, has_user, has_kernel', [
+    ('--exclude-kernel', True, False), ('--exclude-user', False, True),
+    ('--no-kernel-callchain', True, False), ('--no-user-callchain', False, True),
+    ('--kernel-callchain', True, True)])
+def test_code_and_parts_of_stacks(option, has_user, has_kernel):
+    """The kernel has faults, too, when it loads a program. 100 have callers of touch()."""
+    ended = run('page-faults', '--detail', '-g', option, '--format', 'csv', '--',
+                workload('faults1000'), 100)
+    assert ended.returncode == 0, ended.stderr
+    faults = csv.DictReader(itertools.dropwhile(lambda line: not line.startswith('time,'),
+                                                ended.stdout.splitlines()))
+    details = [r['detail'] for r in faults if r['detail']]
+    assert sum(' touch+0x' in stack and ';' in stack for stack in details) == 100 * has_user
+    assert any('[kernel.kallsyms]' in stack for stack in details) == has_kernel
 
 
 def test_no_stack_is_cut_if_none_is_asked_for():
@@ -234,3 +251,13 @@ def test_a_recording_without_addresses(tmp_path):
     done = run('page-faults', '--detail', '--format', 'csv', '--input', tmp_path / 'test.script')
     fault = next(csv.DictReader(done.stdout.splitlines()[:2]))
     assert (fault['fault'], fault['address'], fault['mapping']) == ('minor', '', '')
+
+
+def test_processes_with_the_same_pid(tmp_path):
+    """Neither executes a program: only their starts tell them apart."""
+    text = 'event page-faults\n' + ''.join(
+        f'{i}.0 0 1/1 {name} fork 7/7\n' + f'{i}.1 0 7/7 {name} page-faults\n' * n +
+        f'{i}.2 0 7/7 {name} exit\n' for i, (name, n) in enumerate((('one', 3), ('two', 2)), 1))
+    found = of_script(tmp_path, text, 'page-faults')
+    assert [(r['comm'], r['pid'], r['faults']) for r in rows(found, 'page faults')] == [
+        ('one', 7, 3), ('two', 7, 2)]

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,13 @@ def test_other_extensions_are_text(tmp_path, name):
 def test_misspelled_extensions_are_refused(tmp_path, name, meant):
     ended = run('stat', '-d', '50ms', '-o', tmp_path / name)
     assert ended.returncode == 2 and f'did you mean .{meant}?' in ended.stderr
+
+
+@pytest.mark.parametrize('name', ['x.tsv', 'x.jsn', 'x.cvs'])
+def test_no_extension_is_misspelled_for_perf_prof(perf_prof, tmp_path, name):
+    ended = perf_prof('stat', '-e', 'cpu-clock', '-d', '50ms', '-o', tmp_path / name)
+    assert ended.returncode == 0, ended.stderr
+    assert re.match(r'stat, \S+ ms, ', (tmp_path / name).read_text())
 
 
 def test_text_file_is_opened_again(tmp_path):
@@ -105,6 +113,37 @@ def test_no_remarks_in_successful_runs(perf_prof):
     assert "'kmem:kmalloc_node' is left out" in remarks.stderr
     assert remarks.stderr.count('left out') == 1
     assert 'left out' in perf_prof(*words, '-v').stderr
+
+
+def test_quiet_reports(perf_prof, tmp_path):
+    (tmp_path / 'x.script').write_text(
+        '# attar script\nevent sched:sched_wakeup comm:char[16] pid:pid_t\n'
+        '1.0 0 7/7 a sched:sched_wakeup comm=woken pid=8\n1.2 0 7/7 a lost 5\n')
+    line = f'trace --input {tmp_path}/x.script'.split()
+    loud, quiet = perf_prof(*line), perf_prof(*line, '-q')
+    assert 'comm=woken' in quiet.stdout and 'comm=woken' in loud.stdout
+    assert '1 sample seen, 5 lost' in loud.stdout
+    assert 'seen' not in quiet.stdout and quiet.stderr == ''
+    ended = run(*line, '-q')
+    assert ended.returncode == 0 and ended.stdout == ''
+
+
+def test_list_of_tracepoints(perf_prof):
+    """As for: perf-prof trace -e $(perf-prof list | grep ^irq: | paste -sd,)"""
+    folder = Path('/sys/kernel/tracing/events')
+    ended = perf_prof('list')
+    assert (ended.returncode, ended.stderr) == (0, '')
+    assert sorted(ended.stdout.splitlines()) == sorted(
+        f'{path.parent.parent.name}:{path.parent.name}' for path in folder.glob('*/*/id'))
+    of_one = 'list', 'sched:sched_switch'
+    assert perf_prof(*of_one).stdout == run(*of_one).stdout
+
+
+def test_usage_is_no_remark(perf_prof):
+    ended = perf_prof('stat', '-e', 'cpu-clock', '-d', '300ms', '--usage-self', '50')
+    assert ended.returncode == 0
+    lines = ended.stderr.splitlines()
+    assert len(lines) > 1 and all(line.startswith('attar: own CPU usage: ') for line in lines)
 
 
 def test_remarks_in_runs_that_fail(perf_prof, tmp_path):

@@ -4,6 +4,7 @@ Command lines in perf-prof's syntax, of the profilers that the recording of
 test_perf_prof_commands.py has no events for: their answers are what follows from small recordings,
 from programs, or from the machine. Times in ms.
 """
+import json
 import os
 import re
 import subprocess
@@ -236,6 +237,50 @@ def test_usdt(perf_prof, sdt, tmp_path):
         perf_prof('usdt del shop:total')
 
 
+@pytest.fixture(name='probes', scope='module')
+def create_probes():
+    """Probes of another tool, in tracefs: take(size), its return, and give(ptr) of a program."""
+    file = Path('/sys/kernel/tracing/uprobe_events')
+    program = Path(f'{BUILD}/tests/workloads/leaks')
+    if os.getuid() or not file.exists() or os.uname().machine != 'x86_64':
+        pytest.skip('needs root, uprobes and the registers of x86-64')
+    symbols = subprocess.run(['nm', program], capture_output=True, text=True, check=True).stdout
+    take, give = (re.search(rf'^(\w+) \w {name}$', symbols, re.MULTILINE)[1]
+                  for name in ('take', 'give'))
+    names = [f'attar{os.getpid()}_{name}' for name in ('take', 'ret', 'give')]
+    out = os.open(file, os.O_WRONLY | os.O_APPEND)
+    try:
+        for line in (f'p:{names[0]} {program}:0x{take} size=%di:u64',
+                     f'r:{names[1]} {program}:0x{take} ptr=$retval:x64',
+                     f'p:{names[2]} {program}:0x{give} ptr=%di:x64'):
+            os.write(out, line.encode() + b'\n')
+        yield [f'uprobes:{name}' for name in names]
+    finally:
+        for name in names:
+            if name in file.read_text():
+                os.write(out, f'-:{name}\n'.encode())
+        os.close(out)
+
+
+@pytest.mark.parametrize('line, section, columns, expected', [
+    ("trace -e '{0}/size>63/'", 'events', 'event', 500 * [('{0}',)]),
+    ("trace -e '{0}/size>64/'", 'events', 'event', []),
+    ("top -e '{0}//key=size/'", 'top', 'size {0}', [(64, 500)]),
+    ('multi-trace -e {0} -e {1} -i 60000', 'pairs', 'start end calls', [('{0}', '{1}', 500)]),
+    ('kmemleak --alloc {1}//stack/ --free {2} -g', 'leaks', 'objects', [(37,)]),
+    ("kmemprof -e '{0}//key=_tid/size=size/' -e '{2}//key=_tid/' --order", 'allocations',
+     'bytes objects', [(32000, 500)]),
+    ("num-dist -e '{0}//num=size/'", 'numbers', 'count total', [(500, 32000)]),
+    ("sql -e '{1}//alias=got/,{2}//alias=gave/' --query 'SELECT COUNT(DISTINCT got.ptr), "
+     "(SELECT COUNT(*) FROM gave) AS n FROM got'", 'query 1', 'n', [(463,)])])
+def test_probes_of_other_tools(perf_prof, probes, line, section, columns, expected):
+    """The program takes 64 bytes 500 times, and gives all but 37 back."""
+    text = perf_prof(f'{line.format(*probes)} --format json -- $WORKLOADS/leaks')
+    found = rows_of(text, section, columns.format(*probes))
+    assert found == [tuple(str(cell).format(*probes) if isinstance(cell, str) else cell
+                           for cell in row) for row in expected]
+
+
 @pytest.mark.usefixtures('root')
 def test_misc_of_a_command(perf_prof):
     """Programs that a shell runs, by name."""
@@ -243,6 +288,17 @@ def test_misc_of_a_command(perf_prof):
     names = [re.search(r'comm=(\S+)', fields)[1] if 'comm=' in fields else fields
              for fields, in rows_of(text, 'records', 'fields')]
     assert {'true', 'false'} <= {word for name in names for word in name.split()}
+
+
+@pytest.mark.usefixtures('root')
+def test_records_that_misc_shows(perf_prof):
+    """perf-prof has no records of names and mappings, except if they are named; -N counts them."""
+    text = perf_prof('misc --format json -- true')
+    assert {kind for kind, in rows_of(text, 'records', 'record')} == {
+        'ksymbol', 'bpf', 'cgroup', 'text-poke'}
+    text = perf_prof("misc --records comm -N 2 --format json -- sh -c '/bin/true; /bin/true; :'")
+    first = json.loads(text.splitlines()[0])['sections'][0]
+    assert len(first['rows']) == 2
 
 
 @pytest.mark.guest('x86')

@@ -117,6 +117,9 @@ def test_options_that_are_not_offered(tmp_path):
 
 ATTARS = {path.stem: path.read_text() for path in sorted((ROOT / 'presets').glob('*.preset'))}
 NOT_FOR = {  # what cannot be read from the events
+    'memleak': {'alloc', 'free'},  # --heap has events
+    'loopblock': {'tasks'},  # its key is the thread
+    'slowest': {'fails'},  # a program that does not start has no time
     'netqtop': {'only-comm'},  # a queue has no name of a thread
     'syscalls': {'detail', 'hist', 'tasks', 'filter', 'kernel-filter'},  # --impl syscalls has none
 }
@@ -124,7 +127,7 @@ NOT_FOR = {  # what cannot be read from the events
 
 def options_of(name):
     """The options that the profiler has itself, by their long names: whether they are flags."""
-    text = re.search(r'(?ms)^Options$(.*?)^$', run(name, '-h').stdout)[1]
+    text = re.search(r'(?ms)^Options$(.*?)^$', run(name, '-h', 'all').stdout)[1]
     found = re.findall(r'(?m)^  (?:-., |    )--([\w-]+)(\S*)( [A-Z]+)?(?:  |$)', text)
     return {option: not implied and not value for option, implied, value in found}
 
@@ -133,15 +136,19 @@ def senseless(name, base, given):
     """Options of the base that have no effect on its events, or make the preset another one."""
     events = [value for option, value in given if option in ('-e', '--event')]
     set_here = {option[2:] for option, _ in given if option.startswith('--')}
-    no = {option for option, is_flag in options_of(base).items() if is_flag and option in set_here}
+    flags = {option[2:] for option, value in given if option.startswith('--')
+             and (not value or value.startswith('-'))}
+    no = {option for option, is_flag in options_of(base).items() if is_flag and option in flags}
     no |= NOT_FOR.get(name, set())
     parts = [part for event in events for part in re.split(r',(?=\w+:\w)', event)]
     if 'key' in set_here or all('key=' in part for part in parts):
         no.add('key')
+    if base == 'top' and 'key' in no:  # --by is a key, too
+        no.add('by')
     if base == 'multi-trace':
-        no |= {'impl', 'cycle'}
+        no |= {'impl', 'cycle', 'counted'}
         if any('_cpu' in part for part in parts):
-            no |= {'tasks', 'filter', 'kernel-filter'}
+            no |= {'by', 'tasks', 'filter', 'kernel-filter'}
     if base == 'snoop':
         no |= {'key', 'tasks', 'owners'}
         no |= {'than'} if len(events) == 1 else set()
@@ -202,7 +209,7 @@ def test_option_that_a_preset_of_attar_lacks():
 
 @pytest.mark.parametrize('name, pages', [('opensnoop', 32), ('snoop', 128)])
 def test_help_shows_the_default_of_the_preset(name, pages):
-    text = ' '.join(run(name, '-h').stdout.split())
+    text = ' '.join(run(name, '-h', 'all').stdout.split())
     assert f'in pages of 4 KiB (default {pages}' in text
 
 

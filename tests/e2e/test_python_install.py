@@ -90,7 +90,7 @@ def test_the_module_uses_no_private_symbols():
     module = next((BUILD / 'python/attar').glob('_attar*.so'))
     needed = subprocess.check_output(['objdump', '-p', module], text=True)
     assert 'libpython' not in needed
-    for library in ('src/libattar.so', 'src/cli/attar'):
+    for library in ('src/libattar-run.so', 'src/cli/attar'):
         assert 'libpython' not in subprocess.check_output(['objdump', '-p', BUILD / library],
                                                           text=True)
     symbols = subprocess.check_output(['nm', '-D', '--undefined-only', module], text=True)
@@ -195,7 +195,7 @@ def test_installed_by_make(tmp_path):
     subprocess.run(['meson', 'install', '-C', BUILD, '--no-rebuild', '--quiet', '--destdir',
                     tmp_path], check=True, capture_output=True, timeout=300)
     module = next(tmp_path.rglob('_attar.abi3.so'))
-    library = next(tmp_path.rglob('libattar.so.0')).parent
+    library = next(tmp_path.rglob('libattar.so.1')).parent
     paths = re.findall(r'R(?:UN)?PATH +(\S+)',
                        subprocess.check_output(['objdump', '-p', module], text=True))
     assert paths == [f'/{library.relative_to(tmp_path)}']

@@ -252,7 +252,40 @@ def __exit__():
                            (('--no-kernel-callchain',), '0 300\n'),
                            (('--user-callchain', '--no-kernel-callchain'), '0 300\n')):
         assert python(script, '--', *RENAMES, options=('-e', event, '-g', *options)) == found
+        assert python(script, '--', *RENAMES, options=('-e', event + 'stack/', *options)) == found
     assert python(script, '--', *RENAMES, options=('--call-graph', '-e', event)) == plain
+
+
+def test_lines_of_exec_are_printed(python, recording):
+    """Each line once, and not as intervals; the last one has no end."""
+    script = '''
+seen = []
+def sched__sched_wakeup(event): seen.append(event.pid)
+def __interval__(): seen.append('interval')
+def __exit__(): print(seen)
+'''
+    event = 'sched:sched_wakeup//exec=printf("pid %d\\n%s", pid, comm)/'
+    assert python(script, options=('--input', recording, '-e', event)) == (
+        'pid 42\nworkerpid 42\nworkerpid 43\nother\n[42, 42, 43]\n')
+
+
+@pytest.mark.usefixtures('root')
+def test_arrays_of_numbers(program, python):
+    """Under its name, they are bytes as in perf-prof; lists otherwise."""
+    text = python('''
+import struct
+def raw_syscalls__sys_enter(event):
+    if isinstance(event.args, list):
+        values = tuple(event.args)
+    else:
+        values = struct.unpack('6Q', event.args)
+        assert int.from_bytes(event['args'][16:24], 'little') == values[2]
+        assert event.to_dict()['args'] == event.args and len(event.args) == 48
+    if values[0] == 1 and values[2] == 1234:
+        print(type(event.args).__name__, values[1] > 4096)
+''', '--', 'sh', '-c', 'printf %1234d 7 > /dev/null', options=('-e', 'raw_syscalls:sys_enter'),
+                  stderr=None)
+    assert text == f'{"bytes" if program.name == "perf-prof" else "list"} True\n'
 
 
 def test_state_in_a_file(python, recording, tmp_path):
@@ -302,7 +335,8 @@ def task__task_rename(event):
         assert frame['offset'] < 1 << 20 and frame['dso']
 def __exit__():
     print(json.dumps([n, sorted(kernel), sorted(user), list(starts)]))
-''', '--', *RENAMES, options=('-e', 'task:task_rename/newcomm=="truth"/stack/')))
+''', '--', *RENAMES, options=('-e', 'task:task_rename/newcomm=="truth"/stack/',
+                                '--user-callchain')))
     assert found[0] == 300 and 'do_syscall_64' in found[1] and 'write' in found[2]
     with open('/proc/kallsyms', encoding='ascii') as symbols:
         assert found[3] == [int(line.split()[0], 16) for line in symbols
@@ -510,6 +544,14 @@ def test_options_after_the_script(program, python, recording):
     assert python(text, *words, options=('--input', recording, '--')) == all_words
 
 
+def test_options_that_are_of_attar_only(python, recording):
+    """Scripts have such options, too: perf-prof leaves them to the script."""
+    words = ['--duration', '10', '-d', '1', '--comm=x', '--port', '80', '-a', '--input', 'y',
+             '--prio', '--inter', '3', '-F5']
+    assert python('import sys\nprint(sys.argv[1:])\ndef __sample__(event): pass\n', *words,
+                  options=('--input', recording)) == f'{words}\n'
+
+
 def test_exceptions_of_functions(program, python, recording):
     """Those of perf-prof are printed, and the run goes on."""
     text = '''
@@ -526,6 +568,27 @@ def __exit__():
                   stderr=None) == ('3\n' if is_perf_prof else '')
 
 
+def test_closed_output_ends_the_run(program, tmp_path, recording):
+    """Quietly, as of | head; a pipe of the script's own is no reason to end."""
+    script, out = tmp_path / 'script.py', tmp_path / 'out'
+    script.write_text('def __sample__(event): print("x" * 100000, flush=True)\n'
+                      f'def __exit__(): open("{out}", "w").close()')
+    env = environment() | {'ATTAR_PYTHON': PYTHON}
+    done = subprocess.run(['sh', '-c', '"$@" | head -c 9', '-', program, 'python', '--input',
+                           recording, script], env=env, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ('x' * 9, '')
+    assert not out.exists()
+    script.write_text('import os\n'
+                      'def __sample__(event):\n'
+                      '    read, write = os.pipe()\n'
+                      '    os.close(read)\n'
+                      '    os.write(write, b"x")\n'
+                      f'def __exit__(): open("{out}", "w").close()')
+    done = run('python', '--input', recording, script, program=program, env=env)
+    assert 'BrokenPipeError' in done.stderr
+    assert out.exists() == (program.name == 'perf-prof')
+
+
 # ---- help ----
 
 def test_help_names_members_and_aliases(program, tmp_path):
@@ -537,6 +600,7 @@ def test_help_names_members_and_aliases(program, tmp_path):
     lines = done.stdout.splitlines()
     assert re.findall(r'^def ([a-z]\w+)\(event\)', done.stdout, re.MULTILINE) == \
         ['syscalls__up', 'profile']
+    assert lines[0].startswith(f'#!/usr/bin/env -S {program.name} python -e ')
     assert {'    event.ip', '    event.callchain', '    event.period'} <= set(lines)
     script = tmp_path / 'script.py'
     script.write_text(done.stdout)

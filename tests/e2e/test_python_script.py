@@ -350,7 +350,7 @@ def test_a_script_with_an_interpreter_line(tmp_path):
     ([], 2, 'name a script'),
     (['-e', 'sched:sched_wakeup'], 2, 'name a script'),
     (['--evnt', 'x', 's.py'], 2, 'no such option --evnt: did you mean --event?'),
-    (['--zzzz', 's.py'], 2, "no such option --zzzz: 'attar python -h' lists them"),
+    (['--zzzz', 's.py'], 2, "no such option --zzzz: 'attar python -h all' lists them"),
     (['good.py'], 2, 'python needs an event, such as -e sched:sched_switch'),
     (['-o'], 2, '-o needs the name of a file'),
     (['help'], 2, 'specify the events with -e'),

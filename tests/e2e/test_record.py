@@ -49,6 +49,36 @@ def test_each_event_is_recorded_once(tmp_path, options):
     assert sum(',flood,' in line for line in found.stdout.splitlines()) == CALLS
 
 
+def test_samples_with_the_id_of_another_program(tmp_path):
+    """
+    A second attar samples the faults of the task: some kernels give the samples of both the id of
+    its event, and perf stops at an id that a file does not describe.
+    """
+    data, to_pipe = tmp_path / 'x.data', tmp_path / 'pipe.data'
+
+    def command(inner):
+        return [ATTAR, 'top', '-e', 'page-faults', '-o', inner, '--', workload('faults1000'), 5000]
+
+    # A run of the program has a few faults more or less: each recording has a count of its own.
+    record(data, '-m', 1024, '-a', '-e', 'page-faults', '-e', GETPPID,
+           command=command(tmp_path / 'x.data.json'))
+    with to_pipe.open('wb') as out:
+        subprocess.run([ATTAR, 'record', '-m', '1024', '-a', '-e', 'page-faults', '-e', GETPPID,
+                        '-o', '-', '--', *map(str, command(tmp_path / 'pipe.data.json'))],
+                       stdout=out, check=True)
+    for path in data, to_pipe:
+        inner = json.loads((tmp_path / f'{path.name}.json').read_text())
+        (row,) = inner['sections'][0]['rows']
+        faults = row[1]
+        assert faults >= 5000
+        assert sum(line.split()[:2] == ['faults1000', 'page-faults:']
+                   for line in script(path, 'comm,event') if line.strip()) >= faults
+        found = run('top', '--only-comm', '-e', 'page-faults', '--format', 'json', '--input', path)
+        report = json.loads(found.stdout)
+        assert not any('could not be parsed' in it for it in report.get('remarks', []))
+        assert dict(report['sections'][0]['rows'])['faults1000'] >= faults
+
+
 @pytest.mark.parametrize('options', [[], ['-z'], ['-a']], ids=['plain', 'compressed', 'system'])
 def test_count_is_exact(tmp_path, options):
     """The rings hold more samples than that. The last of them still has the names of tasks."""
@@ -178,13 +208,18 @@ def test_existing_processes_have_names(tmp_path):
 
 
 def test_names_are_read_before_events_are_enabled(tmp_path):
-    """Rings would fill up meanwhile. The files that attar opens to read them are not recorded."""
+    """
+    Rings would fill up meanwhile. The files that attar opens to read them are not recorded, only
+    the control group of each process that executes a program, and names of containers.
+    """
     data = tmp_path / 'x.data'
-    started = sampling(data, '-a', '-m', '1024', '-e', f'raw_syscalls:sys_enter/id=={OPENAT}/',
-                       '-d', '300ms')
+    started = sampling(data, '-a', '-m', '1024', '-e', f'raw_syscalls:sys_enter/id=={OPENAT}/'
+                       ',sched:sched_process_exec', '-d', '300ms')
     assert started.communicate(timeout=30) == ('', '')
-    opened = [int(pid) for pid in script(data, 'pid')].count(started.pid)
-    assert opened < sum(name.isdigit() for name in os.listdir('/proc'))
+    found = [line.split() for line in script(data, 'pid,event')]
+    opened = sum(int(pid) == started.pid for pid, event in found if 'sys_enter' in event)
+    executed = sum('exec' in event for _, event in found)
+    assert opened < sum(name.isdigit() for name in os.listdir('/proc')) + 3 * executed
 
 
 def events_of(*words):
@@ -408,7 +443,7 @@ def test_disk_full_during_rotation(tmp_path):
     subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', tmpfs], check=True)
     try:
         data = tmpfs / 'x.data'
-        done = record(data, '-m', 1024, '-e', GETPPID, '--max-size', '700K', '--rotate', 100,
+        done = record(data, '-m', 64, '-e', GETPPID, '--max-size', '700K', '--rotate', 100,
                       command=[workload('flood'), 100000], status=1)
         assert re.search(r'cannot write \S+ after \d+ bytes: No space left on device',
                          done.stderr)  # a long path is shortened

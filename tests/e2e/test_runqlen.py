@@ -64,6 +64,17 @@ def test_a_loss_empties_the_queues(attar):
     assert attar(script, '--perins', '-C', '0') == [(0, 0, 2, 50), (0, 1, 2, 50)]
 
 
+@pytest.mark.quick
+def test_lengths_distinguish_series(tmp_path):
+    script, out = tmp_path / 'runqlen.script', tmp_path / 'runqlen.prom'
+    script.write_text(SCRIPT)
+    assert run('runqlen', '-o', out, '--input', script).returncode == 0
+    assert {line for line in out.read_text().splitlines() if 'samples{' in line} == {
+        'attar_runqlen_runqlen_samples{waiting="0"} 3',
+        'attar_runqlen_runqlen_samples{waiting="1"} 2',
+        'attar_runqlen_runqlen_samples{waiting="2"} 2'}
+
+
 SPINNERS = 4
 PROGRAM = f'''
 import os, time

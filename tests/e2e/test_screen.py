@@ -139,7 +139,7 @@ def text_of(*args, columns):
 @pytest.mark.parametrize('columns', [20, 30])
 @pytest.mark.parametrize('args, names', [
     (['stat', '-e', 'page-faults,context-switches'], ['value', 'event']),
-    (['task-state'], ['state', 'count']),
+    (['task-state'], ['state', 'total']),
     (['syscalls', '--perins'], ['tid', 'syscall', 'calls'])])
 def test_narrow_tables_keep_the_key_and_a_number(args, names, columns):
     text = text_of(*args, '--', 'true', columns=columns)
@@ -204,7 +204,7 @@ def test_shares_of_the_overview_are_whole():
 @pytest.mark.usefixtures('root')
 def test_commands_of_findings_are_whole():
     """And their evidence is wrapped at words."""
-    command = [workload('slow'), 'sleep', '300', *['a long argument'] * 8]
+    command = [workload('split7030'), '300', *['a long argument'] * 8]
     text = text_of('overview', '--', *command, columns=80)
     shown = text.replace('\n', '')
     assert ' '.join(f"'{word}'" if ' ' in word else word for word in command) in shown, text

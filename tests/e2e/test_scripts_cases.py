@@ -169,10 +169,9 @@ def test_events_out_of_order_are_counted(tmp_path):
     report = through_pipe('event-care', data.write(tmp_path / 'x.data'), '-e', 'cpu-clock')[-1]
     assert [(r['cpu'], r['events'], r['out of order']) for r in rows(report, 'events')] == [
         (0, 10, 0), (1, 2, 2)]
-    assert report['remarks'][:2] == [
-        'the maximum delay of an event that was out of order was 0.390 us',
-        '2 records arrived after newer ones had been delivered, and were given the newest '
-        'time']
+    assert {'the maximum delay of an event that was out of order was 0.390 us',
+            '2 records arrived after newer ones had been delivered, and were given the newest '
+            'time'} <= set(report['remarks'])
 
 
 # ---- clocks ----

@@ -108,6 +108,12 @@ def test_selections(opens):
 
 
 @pytest.mark.quick
+def test_column_with_the_name_of_the_thread(opens):
+    found = snoop('-e', 'syscalls:sys_enter_openat//column=WHO:_comm/', '--input', opens)
+    assert [r['WHO'] for r in found] == ['prog', 'other']
+
+
+@pytest.mark.quick
 def test_thread_of_another_event(script):
     """An event with role=0 neither starts nor ends a pair, and has no effect without one."""
     path = script('''# attar script
@@ -285,7 +291,7 @@ def test_paths_of_calls_that_have_returned():
               "  except OSError: pass\n  try: os.open(f'/nonexistent/{i}', 0)\n" \
               "  except OSError: pass\n"
     for profiler, prefix in (('opensnoop', '/nonexistent/'), ('statsnoop', '')):
-        done = run(profiler, '-x', '--format', 'json', *python(program))
+        done = run(profiler, '-x', '--in-kernel', 'no', '--format', 'json', *python(program))
         found = lines_of(done.stdout)
         remarks = json.loads(done.stdout.splitlines()[-1]).get('remarks', [])
         names = [r['PATH'] for r in found if r['comm'] == 'python3']
@@ -303,8 +309,8 @@ def test_strings_of_single_events_are_unknown():
     """It is not known whether the call has returned."""
     if '__filename_val' in run('list', 'syscalls:sys_enter_openat').stdout:
         pytest.skip('this kernel copies the paths')
-    done = run('top', '-e', 'syscalls:sys_enter_openat//key=ustring(filename)/', '--format',
-               'json', *python('import os'))
+    done = run('top', '-e', 'syscalls:sys_enter_openat//key=ustring(filename)/', '--in-kernel',
+               'no', '--format', 'json', *python('import os'))
     report = json.loads(done.stdout)
     keys = {r[0] for r in report['sections'][0]['rows']}
     assert keys == {'[unknown]'}
@@ -364,12 +370,16 @@ def copies_names():
 
 
 class Watched:
-    """A program that waits for a line, and opensnoop, which has its events open."""
+    """
+    A program that waits for a line, and opensnoop, which has its events open and reads the memory
+    of the program.
+    """
 
     def __init__(self, spawn, *program, **where):
         self.target = spawn(*program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                             **where)
         self.attar = spawn(ATTAR, 'opensnoop', '-p', self.target.pid, '--format', 'json',
+                           '--in-kernel', 'no',
                            stdout=subprocess.PIPE, text=True)
         self.text = wait_until_running(self.attar)
 

@@ -73,6 +73,11 @@ def test_first_value_decides_the_unit_of_a_column(script):
     assert table['rows'] == [[None, 1, None], [5, 2, None], [7.5, 3, 0]]
 
 
+def test_numbers_in_a_column_that_begins_with_text(script):
+    text = "SELECT 'x' AS a UNION ALL SELECT 5 UNION ALL SELECT 7.5 UNION ALL SELECT '5'"
+    assert query(script, text) == [[['x'], [5], [7.5], ['5']]]
+
+
 def test_fields_and_common_columns(script):
     """A field has its name; the common column of that name begins with '_'."""
     assert query(script, 'SELECT time - 1700000000000000000, cpu, _pid, tid, _comm, comm, pid,'
@@ -518,11 +523,18 @@ def test_verified_sets_have_each_row_as_often(ties):
     assert ended.returncode == 1 and '--verify: row 1 of the result differs' in ended.stderr
 
 
-def test_metadata_of_stacks(script):
-    """Those of the option, not only of the attribute of an event."""
-    text = "SELECT has_stack FROM event_metadata WHERE table_name = 'sched_wakeup'"
-    assert query(script, text) == [[[0]]]
-    assert answers('--input', script, '-g', '--query', text) == [[[1]]]
+def test_metadata_of_stacks(script, tmp_path):
+    """A recording has them or not, whatever the options ask for."""
+    text = 'SELECT has_stack FROM event_metadata'
+    assert query(script, f"{text} WHERE table_name = 'sched_wakeup'") == [[[0]]]
+    assert answers('--input', script, '-g', '--query', text) == [[[0], [0]]]
+    path, db = tmp_path / 'x.script', tmp_path / 'x.db'
+    path.write_text('# attar script\nevent a:b stack n:int\nevent a:c n:int\n'
+                    '1.0 0 1/1 a a:b n=1 stack=0xffffffff81000010\n1.1 0 1/1 a a:c n=1\n')
+    for options in ([], ['-g'], ['-e', 'a:b//stack/,a:c//stack/'], ['--output2', db]):
+        assert answers('--input', path, *options, '--query', text) == [[[1], [0]]], options
+    with sqlite3.connect(db) as stored:
+        assert stored.execute(text).fetchall() == [(1,), (0,)]
 
 
 @pytest.mark.parametrize('text, row', [
@@ -645,7 +657,7 @@ def test_depth_of_stacks_in_metadata(tmp_path):
     path = tmp_path / 'x.script'
     path.write_text('# attar script\nevent task:task_rename stack pid:int\n')
     assert answers('--input', path, '-e', events, '--query', text)[0] == [
-        ['a', 0, None], ['b', 1, None], ['c', 1, 5], ['d', 1, 7]]
+        ['a', 1, None], ['b', 1, None], ['c', 1, 5], ['d', 1, 7]]
 
 
 def test_metadata_of_intervals_and_a_table_of_the_same_name(tmp_path):
@@ -669,7 +681,7 @@ def test_functions_and_names_of_columns():
         SELECT table_name, function_list FROM event_metadata WHERE table_name != 'mm_migrate_pages';
         SELECT symbolic(vec), symbolic(softirq_entry.vec), symbolic('vec', vec),
             symbolic('softirq_entry.vec', vec), count(*) FROM softirq_entry GROUP BY vec;
-        SELECT symbolic(e."vec") AS name, symbolic(vec) = symbolic('vec', vec)
+        SELECT symbolic(e."vec") AS name, symbolic(vec) = symbolic("vec", vec)
             FROM softirq_entry AS e""", *command)
     lists = dict(lists)
     assert lists['softirq_entry'] == "symbolic('softirq_entry.vec', vec)"
@@ -680,8 +692,10 @@ def test_functions_and_names_of_columns():
     assert all(row[0] == row[1] == row[2] == row[3] for row in vec)
     assert 'NET_RX' in {name for name, _ in quoted} and {same for _, same in quoted} == {1}
     section, = report(*events, '-d', '10ms', '--verify', '--query',
-                      'SELECT symbolic(vec), count(*) FROM softirq_entry GROUP BY vec')['sections']
-    assert section['columns'][0]['name'] == 'symbolic(vec)'
+                      'SELECT symbolic(vec), symbolic("vec", vec), count(*) FROM softirq_entry '
+                      'GROUP BY vec')['sections']
+    assert [column['name'] for column in section['columns'][:2]] == [
+        'symbolic(vec)', 'symbolic("vec", vec)']
 
 
 @pytest.mark.usefixtures('root')

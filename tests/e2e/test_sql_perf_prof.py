@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from command import BUILD, run
+from command import BUILD, run, workload
 
 pytestmark = pytest.mark.skipif(
     'sql_db.c' not in (BUILD / 'build.ninja').read_text(), reason='attar is built without SQLite')
@@ -160,13 +160,18 @@ def test_answers(tmp_path, line, expected):
 @pytest.mark.parametrize('line, tables', [
     ('sql -e sched:sched_wakeup --output2 events.db -i 10000', {'sched_wakeup': 5}),
     ('sql -e sched:sched_wakeup --output2 wakeup.db -i 60000', {'sched_wakeup': 5}),
+    ('sql -e sched:sched_wakeup --output2 wakeup.db -i 150', {'sched_wakeup': 5}),
     ('sql -e sched:* --output2 all_sched.db',
      {'sched_wakeup': 5, 'sched_switch': 3, 'sched_stat_runtime': 3})])
 def test_databases(tmp_path, line, tables):
-    """What sqlite3 reads from them, with the names of perf-prof's columns."""
+    """
+    What sqlite3 reads from them, with the names of perf-prof's columns: the events of all
+    intervals, and of the second run only.
+    """
     (tmp_path / 'events.script').write_text(SCRIPT)
-    ended = run(*shlex.split(line), '--input', 'events.script', cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
+    for _ in range(2):
+        ended = run(*shlex.split(line), '--input', 'events.script', cwd=tmp_path)
+        assert ended.returncode == 0, ended.stderr
     with sqlite3.connect(next(tmp_path.glob('*.db'))) as db:
         names = {name for name, in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
         assert names == {*tables, 'event_metadata'}
@@ -175,6 +180,8 @@ def test_databases(tmp_path, line, tables):
                           ).fetchall() == list(map(tuple, COUNTS))
         assert db.execute('SELECT _pid, _tid, _time, _cpu, _period, common_pid FROM sched_wakeup '
                           'WHERE pid = 1500').fetchall() == [(100, 101, FIRST, 0, 1, 101)]
+        assert db.execute('SELECT first_sample_time, last_sample_time FROM event_metadata WHERE '
+                          "table_name = 'sched_wakeup'").fetchall() == [(FIRST, ALL[-1][0])]
 
 
 # ---- with the kernel's formats ----
@@ -216,6 +223,19 @@ def test_names_of_softirqs():
     known = ('HI', 'TIMER', 'NET_TX', 'NET_RX', 'BLOCK', 'IRQ_POLL', 'TASKLET', 'SCHED', 'HRTIMER',
              'RCU')
     assert len(some) == 5 and all(known[vec] == name for vec, name in some)
+
+
+@pytest.mark.usefixtures('root')
+def test_tables_of_probes():
+    """They have the names of functions: outer() is called 20 times, inner() seven times in each."""
+    program = workload('nested')
+    line = rf"""sql -e 'uprobe:outer@"{program}",uprobe:{program}:inner'
+        -e 'uretprobe:inner@{program},uprobe:middle@{program}//alias=a@b/'
+        --format json -i 10000 --query 'SELECT (SELECT COUNT(*) FROM outer),
+            (SELECT COUNT(*) FROM inner), (SELECT COUNT(*) FROM inner_2),
+            (SELECT COUNT(*) FROM a_b)' -- {program} 20"""
+    found, = results(run(*shlex.split(line)))
+    assert found == [[[20, 140, 140, 60]]]
 
 
 @pytest.mark.usefixtures('root')

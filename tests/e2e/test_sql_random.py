@@ -396,3 +396,69 @@ def test_results_are_those_of_sqlite(tmp_path, part):
         done += len(queries)
     assert not wrong, f'{len(wrong)} of {done} differ:\n' + '\n'.join(wrong[:10])
     assert filtered > 50 and early > 40  # attar itself did enough of them
+
+
+# Joins and subqueries of the tables e0 and e1; {a} and {b} are columns, or values.
+JOINS = (
+    'SELECT e0.k, e1.k FROM e0 JOIN e1 ON e0.{a} = e1.{b}',
+    'SELECT e0.k, e1.k FROM e0, e1 WHERE e0.{a} = e1.{b} AND e1.{c} = e0.{d} AND e0.a > 0',
+    'SELECT e0.k, e1.a, e1.t FROM e0 LEFT JOIN e1 ON e0.{a} = e1.{b} AND e1.k > 1',
+    'SELECT e0.k, e1.a FROM e0 LEFT JOIN e1 ON e1.{b} = e0.{a} WHERE e1.k IS NULL',
+    'SELECT k FROM e0 WHERE EXISTS (SELECT 1 FROM e1 WHERE e1.{b} = e0.{a} AND e1.u != 5)',
+    'SELECT k, (SELECT count(*) FROM e1 WHERE e1.{b} = e0.{a} AND e1.{c} = e0.{c}) FROM e0',
+    'SELECT k, (SELECT min(a) FROM e1 WHERE e1.{b} = e0.{a} + 1) FROM e0',
+    'SELECT k FROM e0 WHERE {a} IN (SELECT {b} FROM e1 WHERE e1.k = 2)',
+    'SELECT e0.k, count(*), sum(e1.a) FROM e0 JOIN e1 USING ({a}) GROUP BY e0.k, e1.{d}',
+    'SELECT x.k, y.k FROM e0 x JOIN e0 y ON x.{a} = y.{b} JOIN e1 ON e1.{c} = y.{d}',
+    'SELECT e0.k, e1.k FROM e0 JOIN e1 ON e0.{a} || e0.k = e1.{b}',
+    'SELECT e0.k, e1.k FROM e0 JOIN e1 ON e0.{a} * 1.0 = e1.{b}',
+    'SELECT e0.k, e1.k FROM e0 JOIN e1 ON e1.{b} = nullif(e0.{a}, 5)',
+    'SELECT e0.k, e1.k FROM e1 LEFT JOIN e0 ON e0.t = e1.t COLLATE NOCASE',
+    'SELECT e0.k, e1.k FROM e0 JOIN e1 ON e0.{a} IS e1.{b} AND e0.{c} = e1.{c} COLLATE NOCASE',
+)
+
+
+def test_joins_are_those_of_sqlite(tmp_path):
+    rng = random.Random(SEED * 1000 + 77)
+    rows = events(rng)
+    path = tmp_path / 'events.script'
+    path.write_text(script(rows))
+    db = database(rows, ['e0', 'e1'])
+    queries = []
+    for join in JOINS * 8:
+        names = [rng.choice(COLUMNS) for _ in 'abcd']
+        if rng.random() < .6:  # columns of one type
+            names[1] = rng.choice(NUMBERS if names[0] in NUMBERS else TEXTS)
+        queries.append(join.format(**dict(zip('abcd', names))))
+    words = [word for query in queries for word in ('--query', query)]
+    ended = run('sql', '--input', path, '-e', 't:e//alias=e0/,t:e//alias=e1/', '--format', 'json',
+                '--explain', *words)
+    assert ended.returncode == 0, ended.stderr
+    sections = {s['name']: s['rows'] for s in json.loads(ended.stdout)['sections']}
+    found_by = sum('looks up' in str(sections[f'plan of query {i + 1}'])
+                   for i in range(len(queries)))
+    wrong = []
+    for i, query in enumerate(queries):
+        expected = collections.Counter(map(tuple, db.execute(query)))
+        if collections.Counter(map(tuple, sections[f'query {i + 1}'])) != expected:
+            wrong.append(query)
+    assert not wrong
+    assert found_by > len(queries) / 2
+
+
+def test_joins_of_many_rows_end(tmp_path):
+    """To compare each row with each would take minutes."""
+    n = 20000
+    path = tmp_path / 'many.script'
+    path.write_text('# attar script\nevent k:a ptr:u64\nevent k:f ptr:u64\n' + ''.join(
+        f'1.{i:09d} 0 7/7 x k:{"af"[i % 2]} ptr={(i // 2) ** 2 * 64}\n'
+        for i in range(2 * n) if i % 5 != 3))
+    text = ('SELECT count(*), count(f.ptr) FROM a LEFT JOIN f ON a.ptr = f.ptr AND '
+            'f.time > a.time; SELECT count(*) FROM a WHERE EXISTS (SELECT 1 FROM f WHERE '
+            'f.ptr = a.ptr)')
+    ended = run('sql', '--input', path, '--format', 'json', '--query', text)
+    assert ended.returncode == 0, ended.stderr
+    kept = {i % 2: [j // 2 for j in range(2 * n) if j % 5 != 3 and j % 2 == i % 2] for i in (0, 1)}
+    pairs = len(set(kept[0]) & set(kept[1]))
+    first, second = json.loads(ended.stdout)['sections']
+    assert first['rows'] == [[len(kept[0]), pairs]] and second['rows'] == [[pairs]]

@@ -194,4 +194,5 @@ def test_is_refused_on_stdout(command):
     done = run(*command)
     assert done.returncode == 2
     assert '--format: sqlite is a database: use -o FILE.db' in done.stderr
-    assert 'sqlite' not in run(command[0], '--help').stdout.split('--format')[1].split('\n  ')[0]
+    formats = run(command[0], '--help', 'all').stdout.split('--format')[1].split('\n  ')[0]
+    assert 'sqlite' not in formats

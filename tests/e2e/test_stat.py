@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -42,13 +43,20 @@ def counts(*args, **kwargs):
 
 
 def waits(pid, events):
-    """Whether the process has opened its events and sleeps, that is, has enabled them."""
+    """
+    Whether the process has opened its events and sleeps for some time, that is, has enabled them.
+    """
+    def asleep():
+        status = Path(f'/proc/{pid}/status').read_text()
+        return re.search(r'^State:\tS', status, re.M) and re.search(
+            r'^voluntary_ctxt_switches:\t(\d+)', status, re.M)[1]
     try:
         fds = [os.readlink(f) for f in Path(f'/proc/{pid}/fd').iterdir()]
-        state = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0]
+        before = asleep()
+        time.sleep(0.005)
+        return sum('perf_event' in f for f in fds) >= events and before and asleep() == before
     except OSError:
         return False
-    return sum('perf_event' in f for f in fds) >= events and state == 'S'
 
 
 @pytest.fixture
@@ -667,7 +675,7 @@ def test_unsupported_event_does_not_affect_others():
     (['--line', '--', 'true'], 2, 'add --interval'),
     (['--per-cpu', '--per-socket', '-d', '1s'], 2, 'are mutually exclusive'),
     (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread conflicts with --repeat'),
-    (['-m', '8', '--', 'true'], 2, "no such option -m: 'attar stat -h' lists them"),
+    (['-m', '8', '--', 'true'], 2, "no such option -m: 'attar stat -h all' lists them"),
     (['-e', 'page-faults', '--', '/nonexistent'], 1,
      "cannot run '/nonexistent': no such file"),
     (['-p', '4194304'], 1, 'no such process: 4194304'),

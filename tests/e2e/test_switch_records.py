@@ -5,14 +5,14 @@ and of recordings of perf record --switch-events and attar record.
 """
 import json
 import os
-import random
-import struct
 import subprocess
 import sys
 
 import pytest
 
-from command import ATTAR, has, workload
+from command import ATTAR, has, run, workload
+from perf_pipe import SWITCH_CPU_WIDE, Pipe
+from perf_prof_machine import rows_of
 from scripts import lacks_events, report, rows
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -26,8 +26,6 @@ pid = os.posix_spawn(sys.argv[1], sys.argv[1:], {})
 print(pid, os.wait4(pid, 0)[2].ru_nvcsw, flush=True)
 '''
 SLEEPER = [workload('sleeps'), str(SLEEPS), '2']
-RECORD_COMM, RECORD_SAMPLE, RECORD_ATTR, RECORD_TRACING_DATA = 3, 9, 64, 66
-TRACEPOINT = 2
 
 
 def states(found, tid):
@@ -74,6 +72,18 @@ def test_every_block_is_counted(cpu):
     assert whole
 
 
+@pytest.mark.skipif(len(CPUS) < 2, reason='needs two CPUs')
+def test_none_is_made_on_excluded_cpus():
+    """The records of switches are of all CPUs, and programs sleep on the first and the last one."""
+    for only in (CPUS[0], CPUS[-1]):
+        ended = run('trace', '-a', '-m', 1024, '-e', f'sched:sched_switch//cpus={only}/',
+                    '--format', 'json', '--', 'sh', '-c',
+                    ''.join(f'taskset -c {cpu} "$@" & ' for cpu in CPUS) + 'wait', 'sh', *SLEEPER)
+        assert ended.returncode == 0, ended.stderr
+        cpus = [cpu for cpu, in rows_of(ended.stdout, 'events', 'cpu')]
+        assert set(cpus) == {only} and len(cpus) >= SLEEPS
+
+
 @pytest.fixture(scope='module', params=['perf', 'attar'])
 def recorded(request):
     """With the records of all switches of the program: the kernel does not always deliver them."""
@@ -91,9 +101,6 @@ def recorded(request):
         if pipe.switches() >= 2 * SLEEPS:
             return pipe
     raise AssertionError(f'{pipe.switches()} records of {2 * SLEEPS} switches or more')
-
-
-SWITCH_CPU_WIDE = 15
 
 
 @pytest.mark.parametrize('added, args', [
@@ -114,46 +121,6 @@ def test_records_of_switches_are_added(added, args):
         switching.kill()
     kinds = {kind for kind, _ in Pipe(done.stdout).records}
     assert (SWITCH_CPU_WIDE in kinds) == added, kinds
-
-
-class Pipe:
-    """The records of a recording in the pipe format of perf.data."""
-
-    def __init__(self, text):
-        self.head, self.records, at = text[:16], [], 16
-        while at < len(text):
-            kind, _, size = struct.unpack_from('=IHH', text, at)
-            if kind == RECORD_TRACING_DATA:
-                size += -(-struct.unpack_from('=I', text, at + 8)[0] // 8) * 8
-            self.records.append((kind, text[at:at + size]))
-            at += size
-
-    def numbers_of_switches(self):
-        """The ids of the first tracepoint."""
-        first = None
-        for kind, text in self.records:
-            if kind == RECORD_ATTR:
-                attr_type, attr_size, config = struct.unpack_from('=IIQ', text, 8)
-                first = config if first is None and attr_type == TRACEPOINT else first
-                if attr_type == TRACEPOINT and config == first:
-                    yield from struct.unpack(f'={(len(text) - 8 - attr_size) // 8}Q',
-                                             text[8 + attr_size:])
-
-    def switches(self):
-        """The records of switches to and from the program."""
-        tid, = {struct.unpack_from('=I', text, 12)[0] for kind, text in self.records
-                if kind == RECORD_COMM and text[16:].startswith(b'sleeps\0')}
-        return sum(kind == SWITCH_CPU_WIDE and struct.unpack_from('=I', text, 20)[0] == tid
-                   for kind, text in self.records)
-
-    def without(self, share, seed):
-        """Drops a share of the samples of switches, whose first field is the id."""
-        numbers, rng = set(self.numbers_of_switches()), random.Random(seed)
-        assert numbers
-        return self.head + b''.join(
-            text for kind, text in self.records
-            if kind != RECORD_SAMPLE or struct.unpack_from('=Q', text, 8)[0] not in numbers
-            or rng.random() >= share)
 
 
 @pytest.mark.parametrize('share', [0, 0.01, 0.1, 0.5])

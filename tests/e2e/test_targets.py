@@ -399,6 +399,23 @@ def test_command_given_with_tid_sets_the_duration(spawn):
     assert {f['comm'] for f in found.functions} == {'three'} and found.samples > 50
 
 
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('option', ['-p', '-t'])
+@pytest.mark.parametrize('profiler', [
+    'oncpu', 'task-state --perins', 'rundelay --perins', 'wall', 'exitsnoop', 'syscount',
+    'syscount --in-kernel no'])
+def test_command_given_with_a_target_is_not_shown(profiler, option, spawn):
+    """`flood`, which takes no part in it, calls getppid."""
+    process = spawn('/bin/sleep', '100')
+    wait_until(lambda: comm_of(process.pid) == 'sleep', 'it sleeps')
+    done = run(*profiler.split(), '--format', 'json', option, process.pid, '--',
+               workload('flood'), 1000)
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    cells = {cell for report in reports for section in report['sections']
+             for row in section['rows'] for cell in row if isinstance(cell, str)}
+    assert not {'flood', 'getppid'} & cells
+
+
 def test_run_ends_with_its_last_process(spawn):
     """The run ends with its last process."""
     process = busy(spawn, 'split7030', 1000000)

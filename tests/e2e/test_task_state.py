@@ -9,8 +9,9 @@ import time
 
 import pytest
 
+import perf_prof_machine
 import scripts
-from command import perf, run, run_delivered
+from command import perf, run, run_delivered, workload
 from scripts import rows_of
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -92,6 +93,31 @@ def test_process_is_selected():
 def test_names_are_selected():
     found = rows(report('--per-comm', '--filter', 'python*', *COMMAND))
     assert found and all(r['comm'].startswith('python') for r in found)
+
+
+TWO_NAMES = '# attar script\nevent sched:sched_switch ' \
+    'prev_comm:char[16] prev_pid:pid_t prev_state:s64 next_comm:char[16] next_pid:pid_t\n' \
+    'event sched:sched_wakeup comm:char[16] pid:pid_t\n' \
+    'event sched:sched_wakeup_new comm:char[16] pid:pid_t\n0.900 0 1/1 a fork 7/7\n' + ''.join(
+        f'{begin} 0 0/0 swapper sched:sched_switch next_comm={first} next_pid=7\n'
+        f'{end} 0 7/7 {last} sched:sched_switch prev_comm={last} prev_pid=7 prev_state=1\n'
+        for begin, end, first, last in (
+            (1.0, 1.1, 'a', 'b'), (1.5, 1.6, 'b', 'a'), (2.0, 2.3, 'a', 'a'), (3.0, 3.1, 'a', 'b'),
+            (4.0, 4.2, 'b', 'a')))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('profiler, table', [('task-state', 'task-state'), ('cpudist', 'pairs')])
+def test_selected_name_at_both_ends(profiler, table, tmp_path):
+    """Only the run from 2.0 to 2.3 begins and ends under the name."""
+    (tmp_path / 'script').write_text(TWO_NAMES)
+    ended = run(profiler, '--perins', '--filter', 'a', '--format', 'json', '--input',
+                tmp_path / 'script')
+    found = json.loads(ended.stdout)
+    runs = [(row.get('count', row.get('calls')), row['total'])
+            for row in scripts.rows(found, table) if row.get('state', 'R') == 'R']
+    assert runs == [(1, 300 * 10**6)]
+    assert not any('missing' in remark for remark in found.get('remarks', []))
 
 
 STATES = {'S': 'S', 'D': 'D', 'R': 'RD', 'R+': 'RD', 'I': 'I', 'T': 'T', 't': 't', 'P': 'P'}
@@ -292,3 +318,18 @@ def test_refusals(args, sentence):
     ended = run('task-state', *args, '-d', '1ms')
     assert ended.returncode == 2, ended.stderr
     assert sentence in ended.stderr
+
+
+@pytest.mark.parametrize('option, kernel, user', [
+    ('--user-callchain', True, True), ('--no-kernel-callchain', False, True),
+    ('--no-user-callchain', True, False)])
+def test_parts_of_stacks(option, kernel, user):
+    """Each sleep is in do_nanosleep(), which the C library has called."""
+    ended = run_delivered('task-state', '-S', '--than', '1ms', '-g', option, '--format', 'json',
+                          '--', 'taskset', '-c', CPU, workload('sleeps'), 3, 5)
+    assert ended.returncode == 0, ended.stderr
+    details = [' '.join(detail) for detail, in perf_prof_machine.rows_of(
+        ended.stdout, 'segments', 'detail')]
+    assert details
+    assert all(('do_nanosleep+0x' in text) == kernel for text in details), details
+    assert all(('libc.so.6)' in text) == user for text in details), details

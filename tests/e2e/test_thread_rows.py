@@ -49,8 +49,7 @@ SCRIPT = (DECLARED.replace('\\\n', '') + '0.5 0 9/9 x fork 42/42\n'
           + '2.5 0 42/42 two exit\n2.6 0 9/9 x fork 42/42\n' + life('three', 3, 3))
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize('words, table, value, of', [
+CASES = pytest.mark.parametrize('words, table, value, of', [
     (['offcpu'], 'threads', 'total', lambda k: k * MS),
     (['rundelay', '--perins'], 'pairs', 'total', lambda k: 2 * k * MS),
     (['runqlat', '--perins'], 'pairs', 'total', lambda k: 2 * k * MS),
@@ -66,10 +65,23 @@ SCRIPT = (DECLARED.replace('\\\n', '') + '0.5 0 9/9 x fork 42/42\n'
     (['kvm-exit', '--perins'], 'exits', 'calls', lambda k: 1),
     (['ldlat-loads', '--perins', '-t', '42'], 'accesses', 'samples', lambda k: 1),
 ], ids=lambda v: v[0] if isinstance(v, list) else None)
+
+
+@pytest.mark.quick
+@CASES
 def test_names_and_reused_numbers(tmp_path, words, table, value, of):
     found = of_script(tmp_path, SCRIPT, *words)
     shown = [(row['comm'], row[value]) for row in rows(found, table) if row['comm'] != 'x']
     assert sorted(shown) == sorted((name, of(k)) for name, k in NAMES.items())
+
+
+@pytest.mark.quick
+@CASES
+def test_one_name_and_a_reused_number(tmp_path, words, table, value, of):
+    """The second process has the name that the first one had at first."""
+    found = of_script(tmp_path, SCRIPT.replace('three', 'one'), *words)
+    shown = [(row['comm'], row[value]) for row in rows(found, table) if row['comm'] != 'x']
+    assert sorted(shown) == sorted([('one', of(1)), ('two', of(2)), ('one', of(3))])
 
 
 # Programs that have one process ID, one after the other. Others may take it at any time.
@@ -117,3 +129,26 @@ def test_a_number_that_is_used_three_times(tmp_path, words, table):
     found = report_until(lambda found: names_of(found) == names, *words, '--',
                          '/usr/bin/python3', '-I', '-S', '-c', REUSE, pid, *programs)
     assert names_of(found) == names
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('words, table', [
+    (['task-state', '--per-process', '-S'], 'task-state'),
+    (['overview', '--all'], 'processes'),
+    (['top', '-e', 'raw_syscalls:sys_enter', '--by', 'process'], 'top'),
+], ids=lambda v: v[0] if isinstance(v, list) else None)
+def test_processes_with_one_number_have_rows_of_their_own(tmp_path, words, table):
+    """`two` is the same process as `one`, and `three` is another."""
+    script = '\n'.join(line for line in SCRIPT.splitlines()
+                       if table == 'top' or 'raw_syscalls' not in line)
+    found = rows(of_script(tmp_path, script + '\n', *words), table)
+    of_42 = [row for row in found if row['pid'] == 42]
+    if table == 'top':
+        assert [(row['comm'], row['raw_syscalls:sys_enter']) for row in of_42] == [
+            ('two', 2), ('three', 1)]
+        return
+    if table == 'task-state':
+        assert sorted(row['total'] for row in of_42) == [3 * MS, 3 * MS]
+        return
+    assert {row['comm']: (row['threads'], row['on CPU'], row['run queue']) for row in of_42} == {
+        'two': (1, 6 * MS, 6 * MS), 'three': (1, 6 * MS, 6 * MS)}

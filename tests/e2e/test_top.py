@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar top: counts by key, compared with known workloads and with perf script."""
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -146,6 +147,13 @@ def test_heading_of_keys():
     assert rows[0] == {'call': 'getppid', 'raw_syscalls:sys_enter': CALLS}
 
 
+def test_heading_of_numbers():
+    """`printkey=NAME:key` only names the column, which has numbers."""
+    rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/printkey=call:key/', *FLOOD)
+    number = {'x86_64': 110, 'aarch64': 173}[os.uname().machine]
+    assert rows[0] == {'call': number, 'raw_syscalls:sys_enter': CALLS}
+
+
 def test_printf_of_keys():
     rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/printkey=printf("<%d>",key)/', *FLOOD)
     assert re.fullmatch(r'<\d+>', rows[0]['key'])
@@ -182,14 +190,32 @@ def test_negative_sums():
     ('n:s64', (2**62, 2**62 - 2), False),
     ('n:s64', (2**62, 2**62, -1), True),
     ('n:s64', (-2**62, -2**62, -1, 5), True),
+    ('n:u64', (2**64 - 1,), False),
+    ('n:u64', (2**64 - 1, 1), True),
+    ('n:s64', (-2**63, 5, 7), False),
+    ('n:s64', (2**32, 2**62, -2**63), False),
+    ('n:s64', (-2**63, -1, 5), True),
 ])
 def test_sums_beyond_64_bits(tmp_path, fields, sums, is_beyond):
     """They stay at the limit that they reach first."""
     lines = ''.join(f'{i + 1} 0 1/1 x a:b n={n}\n' for i, n in enumerate(sums))
     found = of_script(tmp_path, f'event a:b {fields}\n{lines}', 'top', '-e', 'a:b//top-by=n/')
     least, most = (0, 2**64 - 1) if 'u64' in fields else (-2**63, 2**63 - 1)
-    assert scripts.rows(found, 'top')[0]['n'] == max(least, min(most, sum(sums[:3])))
+    until = 2 if sums[:2] == (-2**63, -1) else 3  # where it leaves 64 bits
+    assert scripts.rows(found, 'top')[0]['n'] == max(least, min(most, sum(sums[:until])))
     assert is_beyond == any('do not fit into 64 bits' in r for r in found.get('remarks', []))
+
+
+@pytest.mark.quick
+def test_names_of_columns_differ(tmp_path):
+    """A sum of the key's field, and sums of one field of two events."""
+    text = 'event a:b n:u64\nevent a:c n:u64\n1 0 1/1 x a:b n=3\n2 0 1/1 x a:b n=3\n' \
+        '3 0 1/1 x a:c n=3\n'
+    found = of_script(tmp_path, text, 'top', '-e', 'a:b//key=n/top-by=n/')
+    assert scripts.rows(found, 'top') == [{'n': 3, 'sum(n)': 6}]
+    found = of_script(tmp_path, text, 'top', '-e', 'a:b//top-by=n/', '-e', 'a:c//top-by=n/')
+    row, = scripts.rows(found, 'top')
+    assert (row['n'], row['n (a:c)']) == (6, 3)
 
 
 def test_sorted_by_top_by():
@@ -257,7 +283,11 @@ def test_many_keys_are_bounded():
     (['-e', 'sched:sched_switch//top-by=prev_comm/'], 'top-by'),
     (['-e', 'sched:sched_switch//key=prev_comm/printkey=key/'], 'set key= to one number'),
     (['-e', 'sched:sched_switch//key=prev_pid/,sched:sched_wakeup//key=comm/'],
-     'have different types'),
+     'have different types: let all be numbers, or all be text'),
+    (['-e', 'sched:sched_switch//key=prev_pid/,sched:sched_wakeup'],
+     "'sched:sched_switch' has a key, and 'sched:sched_wakeup' has none: set key= of each event"),
+    (['-e', 'sched:sched_switch,sched:sched_wakeup//key=pid/'],
+     "'sched:sched_wakeup' has a key, and 'sched:sched_switch' has none"),
 ])
 def test_refusals(args, sentence):
     ended = run('top', *args, '--', 'true')

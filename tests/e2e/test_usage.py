@@ -14,6 +14,24 @@ pytestmark = pytest.mark.quick
 
 USAGE, FAILED = 2, 1
 
+ELSEWHERE = re.findall(r'\{"([\w-]+)", "(attar [^"]+)"\}',
+                       (ROOT / 'src/cli/commands.c').read_text())
+
+
+def test_names_of_other_tools_suggest_commands_that_exist():
+    """Each name is none of attar's, and what is suggested is one."""
+    text = run('list', 'profilers').stdout + run('-h').stdout
+    names = set(re.findall(r'(?m)^  ([\w:-]+)  ', text))
+    assert len(ELSEWHERE) > 40 and {'top', 'stack', 'record'} <= names
+    for name, ours in ELSEWHERE:
+        assert name not in names and ours.split()[1] in names, (name, ours)
+    for name in ('dns', 'iostat', 'lsof', 'netstat', 'ps', 'strace', 'top10', 'vmstat'):
+        ended = run(name)
+        assert ended.returncode == USAGE
+        assert ended.stderr == (f"attar: unknown profiler or command '{name}': use "
+                                f"'{dict(ELSEWHERE)[name]}'\n")
+
+
 # arguments: status, and the message on stderr (a pattern for all of it)
 MISTAKES = [
     (['profle'], USAGE, r"attar: unknown profiler or command 'profle': did you mean 'profile'\?"),
@@ -28,10 +46,10 @@ MISTAKES = [
     (['wall', '--call-graph'], USAGE,
      r'attar: --call-graph needs a value: --call-graph METHOD'),
     (['top', '--call-graph', 'dwarf'], USAGE,
-     r"attar: no such option --call-graph: 'attar top -h' lists them"),
+     r"attar: no such option --call-graph: 'attar top -h all' lists them"),
     (['profile', '--zzzzzzzz'], USAGE,
-     r"attar: no such option --zzzzzzzz: 'attar profile -h' lists them"),
-    (['profile', '-Z'], USAGE, r"attar: no such option -Z: 'attar profile -h' lists them"),
+     r"attar: no such option --zzzzzzzz: 'attar profile -h all' lists them"),
+    (['profile', '-Z'], USAGE, r"attar: no such option -Z: 'attar profile -h all' lists them"),
     (['trace', '--python-callchain'], USAGE,
      r'attar: no such option --python-callchain; functions of Python 3\.12 and later are in the '
      r'user stacks \(-g\) of a program that runs with python3 -X perf'),
@@ -135,6 +153,15 @@ MISTAKES = [
     (['profile', '--exclude-user', '--exclude-kernel'], USAGE,
      r'attar: --exclude-user and --exclude-kernel are mutually exclusive: '
      r'nothing would be sampled'),
+    (['top', '-e', 'page-faults', '-p', '99999999999'], USAGE,
+     r"attar: no such processes: '99999999999' has an id above \d+, the largest that Linux has"),
+    (['trace', '-e', 'uprobe:main@/etc/passwd'], USAGE,
+     r'attar: --event: /etc/passwd is not an ELF file'),
+    (['trace', '-e', 'uprobe:0x99999999@/bin/true'], USAGE,
+     r'attar: --event: the offset 0x99999999 is outside of \S+, which has 0x[0-9a-f]+ bytes'),
+    (['trace', '-e', f'sched:sched_switch/prev_comm=="{"x" * 5000}"/'], USAGE,
+     r'attar: filter: the names of threads have at most 15 characters, and this text has more: '
+     r'use the first 15 characters'),
     (['profile', 'sleep', '1'], USAGE,
      r"attar: 'sleep' is not an option; put a command to run after --: -- sleep \.\.\."),
     (['profile', '--'], USAGE, r'attar: expected a command after --'),
@@ -154,9 +181,13 @@ MISTAKES = [
           ('stat', '--all-cpus', '-a'), ('overview', '--all-cpus', '-a'),
           ('stat', '--cpus', '-C', '0'), ('stat', '--tids', '-t', '1'),
           ('profile', '--cgroups', '--cgroups', '/'))),
-    (['biolatency', '-d', '3s'], USAGE,
+    (['biolatency', '--device', '3s'], USAGE,
      r"attar: --device: no block device '3s' \(No such file or directory\): "
      r"the option of a time is --duration"),
+    (['biolatency', '-d', 'sdzz'], USAGE,
+     r"attar: --device: no block device 'sdzz' \(No such file or directory\): "
+     r"'lsblk' lists the devices"),
+    (['biolatency', '-d3x'], USAGE, r"attar: --duration: '3x' is not a time such as 250ms or 5s"),
     (['user-events', '-d', 'abc'], USAGE,
      r"attar: --duration: 'abc' is not a time such as 250ms or 5s"),
     (['breakpoint', '0x400000:q', '-d', '1'], USAGE,
@@ -187,7 +218,7 @@ MISTAKES = [
      r'attar: --interval must be less than 1048576 times --period'),
     (['multi-trace', *(17 * ['-e', 'sched:sched_switch'])], FAILED,
      r'attar: more than 16 -e options: use commas'),
-    (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h' lists them"),
+    (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h all' lists them"),
     (['profile', '--print-samples=fp'], USAGE, r'attar: --print-samples takes no value'),
     (['profile', '-o', 'x.jsn', '-d', '1'], USAGE,
      r"attar: --output: no format has the extension \.jsn: did you mean \.json\?"),
@@ -245,10 +276,13 @@ def test_what_is_not_closed_in_a_list_of_events(profiler, events, reason):
         f'attar: --event: {reason}', f'    {events}', f'    {" " * events.index(reason[-1])}^']
 
 
-def test_no_arguments_lists_the_commands():
+def test_no_arguments_shows_where_to_begin():
+    """Eight questions, as the README has them."""
     done = run()
-    assert 'profile' in done.stdout + done.stderr
-    assert done.returncode in (0, USAGE)
+    assert done.returncode == USAGE and done.stderr == ''
+    asked = re.findall(r'^  (\S.*\?) +attar (\S+)', done.stdout, re.M)
+    readme = (ROOT / 'README.md').read_text()
+    assert asked == re.findall(r'^\| (.*\?) \| `attar ([\w-]+)', readme, re.M) and len(asked) == 8
 
 
 @pytest.mark.parametrize('args', [['-V'], ['--version'], ['trace', '-V'], ['stat', '--version']])
@@ -293,7 +327,8 @@ def test_help_of_user_events_has_all_its_options():
     assert {'-d', '--duration', '--json'} <= set(run('completion', 'bash').stdout.split())
 
 
-@pytest.mark.parametrize('args', [['profile', '-h'], ['profile', '--help'], ['help', 'profile']])
+@pytest.mark.parametrize('args', [['profile', '-h', 'all'], ['profile', '--help', 'all'],
+                                  ['help', 'profile']])
 def test_help_describes_a_profiler(args):
     done = run(*args)
     assert done.returncode == 0 and done.stderr == ''
@@ -310,7 +345,7 @@ def test_old_option_names_are_accepted_but_not_listed(old):
     value = ['20'] if old == '--than' else []
     done = run('profile', old, *value, '-F', 997, '--', workload('split7030'), 50)
     assert done.returncode == 0, done.stderr
-    pages = [['profile', '-h'], ['help', '--man', 'profile']]
+    pages = [['profile', '-h', 'all'], ['help', '--man', 'profile']]
     if old != '--than':  # an option of other profilers
         pages += [['completion', 'bash'], ['completion', 'fish']]
     for args in pages:

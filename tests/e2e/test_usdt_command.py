@@ -47,6 +47,23 @@ def test_add_list_delete(program):
     assert of(program) == []
 
 
+def test_several_probes_without_providers(program, tmp_path):
+    """As perf-prof names them; a word that begins no probe is an argument of the one before."""
+    other = tmp_path / 'other'
+    shutil.copy(program, other)
+    assert usdt('add', f'done@{program}', f'mine:b@{program}@main', 'argc=%di:s32',
+                f'total@{other}') == ['shop:done', 'mine:b', 'shop:total']
+    assert {r['name']: r['arguments'] for r in of(program)} == {
+        'shop:done': '', 'mine:b': 'argc=%di:s32'}
+    assert [r['name'] for r in of(other)] == ['shop:total']
+    usdt('del', f'done@{program}', 'mine:b', 'shop:total')
+    assert of(program) == of(other) == []
+    found = [word for word in usdt('list', f'done@{program}', f'shop:total@{other}', str(other))
+             if word.startswith('usdt:')]
+    assert found == [f'usdt:{program}:shop:done'] + [
+        f'usdt:{other}:shop:{name}' for name in ('total', 'done', 'order', 'total')]
+
+
 def test_an_added_probe_is_a_tracepoint(program):
     usdt('add', f'shop:order@{program}')
     found = report('top', '-e', 'shop:order', '-k', 'arg1', '--', program)

@@ -286,7 +286,7 @@ def test_ninth_listener_is_refused(no_kernel, spawn, emitter):
     for attar in attars:
         wait_until(lambda: f'(pid {attar.pid})' in (listeners(program.pid) or ''), 'each listens')
     done = run('trace', '-p', program.pid, '-e', 'user_events:e2e_tick', '-d', '1s')
-    assert 'events of programs are missing: a program already has eight listeners' in done.stderr
+    assert 'events of programs may be missing: a program already has eight listeners' in done.stderr
     attars[0].terminate()
     attars[0].wait()
     done = run('trace', '-p', program.pid, '-e', 'user_events:e2e_tick', '-N', 5, '-d', '30s')
@@ -302,7 +302,7 @@ def test_stopped_listener_reports_missed_programs(no_kernel, spawn, emitter):
     wait_until(lambda: not listeners(program.pid), 'the event is off')
     time.sleep(1)  # The program checks five times per second.
     attar.send_signal(signal.SIGCONT)
-    messages = [line for line in attar.stderr if 'events of programs are missing' in line]
+    messages = [line for line in attar.stderr if 'events of programs may be missing' in line]
     assert len(messages) == 1 and 'attar was stopped' in messages[0]
 
 

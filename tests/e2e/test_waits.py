@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
 """What threads wait for, and who can end the wait: known by construction."""
 import contextlib
+import ctypes
 import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 import scripts
-from command import ATTAR, has, run, wait_until, workload
+from command import ATTAR, has, is_sampling, is_waiting, run, wait_until, workload
 
 LOCKS = ['mutex', 'checked', 'robust', 'pi', 'shared', 'read', 'wrwait']
 FILES = ['pipe', 'kept', 'full', 'poll', 'select', 'unix', 'tcp', 'unaccepted']
@@ -23,7 +25,8 @@ WORDS = {
     'poll': r'data of pipe:\[\d+\], written by ', 'select': r'data of pipe:\[\d+\], written by ',
     'unix': 'data of a UNIX socket, written by ',
     'tcp': r'data of the connection with 127\.0\.0\.1:\d+, written by ',
-    'unaccepted': r'data of the connection with 127\.0\.0\.1:\d+, written by ',
+    'unaccepted': r'data of the connection with 127\.0\.0\.1:\d+ \(not accepted yet\), '
+                  'written by ',
     'child': 'the end of ', 'any': 'the end of ', 'join': 'the end of ',
     'flock': r'the lock of file /tmp/whom\.\w+ \(deleted\), held by ',
     'fcntl': r'the lock of file /tmp/whom\.\w+ \(deleted\), held by ',
@@ -31,6 +34,31 @@ WORDS = {
 IDLE = {'sleep': 'a time to pass', 'accept': 'a client to connect',
         'epoll': 'an event of several files', 'read2': 'an event of several files',
         'signal': 'a signal', 'terminal': 'input of a terminal'}
+
+
+# A child locks a mutex between processes, and exits; the parent waits for both.
+SHARED = '''
+import ctypes, mmap, os
+libc = ctypes.CDLL(None)
+memory = mmap.mmap(-1, 4096)
+mutex = ctypes.byref((ctypes.c_char * 64).from_buffer(memory))
+attr = ctypes.create_string_buffer(64)
+libc.pthread_mutexattr_init(attr)
+libc.pthread_mutexattr_setpshared(attr, 1)
+libc.pthread_mutex_init(mutex, attr)
+pid = os.fork()
+if not pid:
+    libc.pthread_mutex_lock(mutex)
+    os._exit(0)
+os.waitpid(pid, 0)
+print(pid, flush=True)
+libc.pthread_mutex_lock(mutex)
+'''
+
+
+def wchan(tid):
+    with open(f'/proc/{tid}/wchan', encoding='utf-8') as file:
+        return file.read()
 
 
 @contextlib.contextmanager
@@ -71,12 +99,35 @@ def test_holder_of_a_lock(kind):
         assert row['waits for'].startswith(f'the lock at {address:#x}, ')
 
 
+@pytest.mark.parametrize('kind', ['dead', 'deadwriter'])
+def test_holder_that_has_ended(kind):
+    """Nobody can unlock what a thread has locked that is no more."""
+    with whom(kind) as (program, waiter, other, address):
+        row = waits_of(waiter)
+        assert row['waits for'] == (
+            f'the lock at {address:#x}, held by thread {other}, which has ended')
+        assert (row['other pid'], row['other tid']) == (program.pid, other)
+
+
+def test_shared_lock_whose_holder_has_ended():
+    """The process of the holder was reaped by its parent."""
+    with subprocess.Popen([sys.executable, '-I', '-c', SHARED], stdout=subprocess.PIPE,
+                          text=True) as program:
+        try:
+            holder = int(program.stdout.readline())
+            wait_until(lambda: 'futex' in wchan(program.pid), 'the process to wait')
+            assert waits_of(program.pid)['waits for'].endswith(
+                f', held by thread {holder}, which has ended')
+        finally:
+            program.kill()
+
+
 def test_lock_that_readers_hold():
     """No thread is named: the lock counts its readers."""
     with whom('write') as (_, waiter, _, address):
         row = waits_of(waiter)
-        assert row['waits for'] == f'the lock at {address:#x}'
-        assert row['other pid'] is None and 'held' not in row['waits for']
+        assert row['waits for'] == f'the lock at {address:#x}, held by 1 reader'
+        assert row['other pid'] is None
 
 
 @pytest.mark.parametrize('kind', FILES + CHILDREN + ['join', 'flock', 'fcntl'])
@@ -87,6 +138,225 @@ def test_other_end(kind):
         assert re.match(WORDS[kind], row['waits for']), row
         assert f'{name} ({other})' in row['waits for'], row
         assert row['other pid'] == other and 'other process' not in row['waits for']
+
+
+# By the kind of tests/workloads/ends.c: what the process waits for, of {child} and its {number}.
+ENDS = {
+    'ofd': r'the lock of file /tmp/ends\.\w+ \(deleted\), held by other end \({child}\)',
+    'bytes': r'the lock of file /tmp/ends\.\w+ \(deleted\), held by other end \({child}\)',
+    'inherited': r'the lock of file /tmp/ends\.\w+ \(deleted\), held by other end \({child}\)',
+    'lease': r'the lock of file /tmp/ends\.\w+, held by other end \({child}\)',
+    'semaphore': r'semaphore 1 of set {number}, last changed by other end \({child}\)',
+    'zero': r'semaphore 0 of set {number}',
+    'send': r'room in message queue {number}, last read by other end \({child}\)',
+    'receive': r'data in message queue {number}, last written by other end \({child}\)',
+    'queue': r'room in the message queue /ends\.\d+ \(deleted\), read by other end \({child}\)',
+    'shared': r'another process to signal the condition at 0x[0-9a-f]+, in memory that is shared '
+              r'with other end \({child}\)',
+    'eventfd': r'an event of an eventfd, signalled by other end \({child}\)',
+    'own-eventfd': 'an event of an eventfd',
+    'pidfd': r'the end of other end \({child}\)',
+    'epoll': r'data of a UNIX socket, written by other end \({child}\)',
+    'terminal': r'room in the terminal /dev/pts/\d+, read by other end \({child}\)',
+    'fifo': r'another process to open /tmp/ends\.\d+ for reading',
+    'full-connection': r'room in the connection with 127\.0\.0\.1:{number} \(zero window\), '
+                       r'read by other end \({child}\)',
+    'backlog': r'the connection to 127\.0\.0\.1:{number} \(SYN sent, \d+ retransmissions?\), to be '
+               r'accepted by other end \({child}\)',
+    'inotify': 'an event of inotify',
+    'io_uring': 'an event of io_uring',
+    'ring-pipe': r'data of pipe:\[\d+\], written by other end \({child}\)',
+    'ring-pipes': 'an event of io_uring',
+    'aio': 'an event of asynchronous I/O',
+    'two-pipes': r'an event of several files, signalled by other end \({child}\)',
+    'own-pipe': 'a time to pass',
+    'and-own-pipe': r'data of pipe:\[\d+\], written by other end \({child}\)',
+    'local-backlog': r'the connection to @ends\.{number}, to be accepted by other end '
+                     r'\({child}\)',
+    'local-address': r'room in a UNIX socket @ends\.{number}, read by other end \({child}\)',
+    'seccomp': r'an answer to its system call \(seccomp\), served by other end \({child}\)',
+    'fanotify': r'permission to open /tmp/ends\.\w+ \(fanotify\), served by other end '
+                r'\({child}\)',
+}
+
+
+@contextlib.contextmanager
+def end(kind):
+    """The process that waits, its child, and the number of what it waits for."""
+    with subprocess.Popen([workload('ends'), kind], stdout=subprocess.PIPE, text=True) as program:
+        try:
+            words = program.stdout.readline().split()
+            if not words:
+                pytest.skip(f'the kernel does not let programs use {kind}')
+            yield program.pid, int(words[0]), int(words[1])
+        finally:
+            program.kill()
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('kind', ENDS)
+def test_end_of_a_wait(kind):
+    with end(kind) as (pid, child, number):
+        words = ENDS[kind].format(child=child, number=number)
+        row = {}
+
+        def is_told():  # some waits are looked at again by the kernel at each tick
+            row.update(waits_of(pid))
+            return re.fullmatch(words, row['waits for'])
+
+        wait_until(is_told, f'{pid} to wait for {words}')
+        assert row['other pid'] == (child if '{child}' in ENDS[kind] else None)
+
+
+@pytest.mark.usefixtures('root')
+def test_mutex_that_was_held_at_a_fork():
+    """The child has a copy of the mutex, and no copy of the thread that holds it."""
+    with end('forked') as (pid, child, holder):
+        wait_until(lambda: 'futex' in wchan(child), 'the child to wait')
+        waits = waits_of(child)['waits for']
+        assert re.fullmatch(rf'the lock at 0x[0-9a-f]+, held at the fork by holder \({holder}\) '
+                            'of the parent process: nobody can unlock it', waits), waits
+        found, report = findings('-p', pid, '-d', '1200ms')
+    assert found[0]['finding'] == 'stuck' and waits in found[0]['evidence'], report
+
+
+HUNG = ', but all threads of the process wait for each other'
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('kind', ['hang', 'hang-handler', 'hang-time'])
+def test_threads_that_wait_for_each_other(kind):
+    """Nobody else can signal the condition, unless a handler of a signal or a time ends it."""
+    with end(kind) as (pid, _, _):
+        def sleeper():
+            tids = [int(tid) for tid in os.listdir(f'/proc/{pid}/task')]
+            return max(tids) != pid and 'futex' in wchan(max(tids)) and max(tids)
+
+        wait_until(lambda: sleeper() and 'futex' in wchan(pid), 'the threads to wait')
+        rows, report = open_waits('offcpu', '-p', pid, '-d', '100ms')
+        waits = rows[sleeper()]['waits for']
+        assert waits.startswith('another thread to signal the condition at 0x'), report
+        assert waits.endswith(HUNG) == (kind == 'hang'), report
+        found, report = findings('-p', pid, '-d', '1200ms')
+    assert any(f['finding'] == 'stuck' and f['evidence'].endswith(HUNG)
+               for f in found) == (kind == 'hang'), report
+
+
+@pytest.mark.usefixtures('root')
+def test_connection_that_is_closed():
+    """Its descriptor is free already. The stack is not read, since a signal ends the call."""
+    with end('linger') as (pid, _, _):
+        wait_until(lambda: wchan(pid) in ('wait_woken', 'sk_stream_wait_close'), 'the wait')
+        rows, report = open_waits('offcpu', '-p', pid, '-d', '100ms')
+    assert rows[pid]['waits for'] == (
+        'data of a connection that it closes to be acknowledged (SO_LINGER)'), report
+
+
+@pytest.mark.usefixtures('root')
+def test_wait_for_asynchronous_io_is_none_for_a_disk():
+    with end('aio') as (pid, _, _):
+        found = scripts.report('wall', '-p', pid, '-d', '200ms')
+        row, = scripts.rows(found, 'threads')
+    assert row['work'] == 100, row
+
+
+@pytest.mark.usefixtures('root')
+def test_file_system_that_is_frozen(tmp_path):
+    """One thread writes to it, another one waits for this thread, to execute a program."""
+    if not has('fsfreeze') or not has('mkfs.ext4') or not Path('/dev/loop-control').exists():
+        pytest.skip('no fsfreeze, mkfs.ext4 or loop devices')
+    image, mount = tmp_path / 'image', tmp_path / 'mount'
+    mount.mkdir()
+    with open(image, 'wb') as file:
+        file.truncate(8 << 20)
+    subprocess.run(['mkfs.ext4', '-q', image], check=True)
+    if subprocess.run(['mount', '-o', 'loop', image, mount], check=False).returncode:
+        pytest.skip('loop devices cannot be mounted')
+    with contextlib.ExitStack() as stack:
+        stack.callback(subprocess.run, ['umount', '--lazy', mount], check=True)
+        program = stack.enter_context(subprocess.Popen(
+            [workload('ends'), 'frozen'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            cwd=mount))
+        stack.callback(program.kill)
+        program.stdout.readline()
+        subprocess.run(['fsfreeze', '--freeze', mount], check=True)
+        stack.callback(subprocess.run, ['fsfreeze', '--unfreeze', mount], check=True)
+        program.stdin.write(b'x')
+        program.stdin.flush()
+
+        def writer():
+            tids = [int(tid) for tid in os.listdir(f'/proc/{program.pid}/task')]
+            return max(tids) != program.pid and state(max(tids)) == 'D' and max(tids)
+
+        wait_until(writer, 'the thread to write')
+        program.stdin.write(b'x')
+        program.stdin.flush()
+        wait_until(lambda: state(program.pid) == 'D', 'the program to execute another one')
+        assert waits_of(writer())['waits for'] == (
+            f'the file system {mount} (ext4), which is frozen (fsfreeze)')
+        assert waits_of(program.pid)['waits for'] == (
+            f'the end of writer ({writer()}), which is in uninterruptible sleep')
+        found, report = findings('-p', program.pid, '-d', '1200ms')
+    assert found[0]['finding'] == 'stuck' and str(mount) in found[0]['evidence'], report
+    lock, = [f for f in found if f['finding'] == 'lock']
+    assert lock['command'].startswith('attar offcpu '), 'it shows such waits'
+
+
+@pytest.mark.usefixtures('root')
+def test_page_that_a_program_provides():
+    """The faults that wait are counted for each userfaultfd(2); another one has none."""
+    with end('inotify'), end('fault') as (pid, _, _):
+        def faulter():
+            tids = [int(tid) for tid in os.listdir(f'/proc/{pid}/task') if int(tid) != pid]
+            return tids and wchan(tids[0]) == 'handle_userfault' and tids[0]
+
+        wait_until(faulter, 'the page fault')
+        assert waits_of(faulter())['waits for'] == (
+            f'a page of memory (userfaultfd), served by waiter ({pid})')
+
+
+@pytest.mark.usefixtures('root')
+def test_overview_names_the_debugger():
+    attach, detach = 16, 17
+    libc = ctypes.CDLL(None)
+    with subprocess.Popen(['/usr/bin/yes'], stdout=subprocess.DEVNULL) as program:
+        try:
+            assert libc.ptrace(attach, program.pid, None, None) == 0
+            wait_until(lambda: state(program.pid) == 't', 'the program to stop')
+            found = scripts.report('overview', '-p', program.pid, '-d', '1s')
+        finally:
+            libc.ptrace(detach, program.pid, None, None)
+            program.kill()
+    row, = [r for r in scripts.rows(found, 'findings') if r['finding'] == 'other waits']
+    assert f'; now yes ({program.pid}) waits for its debugger ' in row['values']['evidence'], row
+    assert f'({os.getpid()})' in row['values']['evidence']
+
+
+@pytest.mark.usefixtures('root')
+def test_control_group_that_is_frozen():
+    """Nobody but who has frozen it can let it go on."""
+    group = Path('/sys/fs/cgroup/freezer') / f'attar-{os.getpid()}'
+    if not group.parent.is_dir():
+        pytest.skip('no freezer of version 1')
+    group.mkdir()
+    with subprocess.Popen(['/usr/bin/yes'], stdout=subprocess.DEVNULL) as program:
+        try:
+            (group / 'cgroup.procs').write_text(str(program.pid), encoding='utf-8')
+            (group / 'freezer.state').write_text('FROZEN', encoding='utf-8')
+            wait_until(lambda: wchan(program.pid) == '__refrigerator', 'the group to freeze')
+            found = scripts.report('offcpu', '-p', program.pid, '-d', '100ms')
+            row, = scripts.rows(found, 'waits that have not ended')
+            assert row['waits for'] == f'the control group /{group.name} to be thawed'
+            found = scripts.report('overview', '-p', program.pid, '-d', '1s')
+            row, = [r for r in scripts.rows(found, 'findings') if r['finding'] == 'other waits']
+            assert (f'; now yes ({program.pid}) waits for the control group /'
+                    in row['values']['evidence'])
+        finally:
+            (group / 'freezer.state').write_text('THAWED', encoding='utf-8')
+            program.kill()
+            program.wait()
+    wait_until(lambda: not (group / 'cgroup.procs').read_text(encoding='utf-8'), 'its end')
+    group.rmdir()
 
 
 @pytest.mark.usefixtures('root')
@@ -199,8 +469,11 @@ def test_child_of_another_pid_namespace():
 
 
 OWN_PIPE = '''
-import os, sys, threading, time
+import os, signal, sys, threading, time
 ends = os.pipe()
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+if sys.argv[1] == 'handler':
+    signal.signal(signal.SIGCHLD, lambda *_: os.write(ends[1], b'x'))
 if sys.argv[1] == 'threads':
     threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
 print('ready', flush=True)
@@ -209,9 +482,9 @@ os.read(ends[0], 1)
 
 
 @pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('kind', ['alone', 'threads'])
+@pytest.mark.parametrize('kind', ['alone', 'threads', 'handler'])
 def test_pipe_of_the_own_process(kind):
-    """Another thread may write; without one, nobody can."""
+    """Another thread may write, or the handler of a signal; without one, nobody can."""
     with subprocess.Popen(['/usr/bin/python3', '-I', '-S', '-c', OWN_PIPE, kind],
                           stdout=subprocess.PIPE) as program:
         try:
@@ -223,6 +496,33 @@ def test_pipe_of_the_own_process(kind):
     row = rows[program.pid]
     assert row['waits for'].endswith(f'written by python3 ({program.pid})')
     assert ('deadlock' in row['in the end']) == (kind == 'alone'), row
+
+
+OWN_SOCKET = '''
+import socket, threading, time
+ends = socket.socketpair()
+threading.Thread(target=lambda: ends[0].recv(1), daemon=True).start()
+time.sleep(1000)
+'''
+
+
+@pytest.mark.usefixtures('root')
+def test_socket_of_the_own_process():
+    """What the main thread waits for is not what the thread waits for in the end."""
+    with subprocess.Popen(['/usr/bin/python3', '-I', '-S', '-c', OWN_SOCKET]) as program:
+        def reader():
+            tids = [int(tid) for tid in os.listdir(f'/proc/{program.pid}/task')]
+            return max(tids) != program.pid and 'unix' in wchan(max(tids)) and max(tids)
+
+        try:
+            wait_until(reader, 'the thread to read')
+            wait_until(lambda: 'nanosleep' in wchan(program.pid), 'the program to sleep')
+            rows, _ = open_waits('offcpu', '-p', program.pid, '-d', '100ms')
+            row = rows[reader()]
+        finally:
+            program.kill()
+    assert row['waits for'].endswith(f'written by python3 ({program.pid})')
+    assert not row['in the end'], row
 
 
 RUNTIMES = {
@@ -440,6 +740,124 @@ def test_wait_in_a_recording(profiler, recorded):
     assert_remark(report)
 
 
+FORMER = 'waits that began before and have ended'
+# A thread reads a pipe, until another one writes to it after a byte of input.
+READER = '''
+import os, sys, threading
+ends = os.pipe()
+thread = threading.Thread(target=os.read, args=(ends[0], 1))
+thread.start()
+print(thread.native_id, flush=True)
+sys.stdin.read(1)
+os.write(ends[1], b"x")
+thread.join()
+print(flush=True)
+sys.stdin.read()
+'''
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('profiler', ['offcpu', 'task-state', 'wall'])
+def test_wait_that_ends_in_a_recording(profiler, tmp_path):
+    """With its true start, and whom it waited for, which no event of the recording has."""
+    path = tmp_path / 'x.data'
+    before = time.monotonic_ns()
+    with subprocess.Popen([sys.executable, '-I', '-S', '-c', READER], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True, bufsize=1) as program:
+        waiter = int(program.stdout.readline())
+        wait_until(lambda: 'pipe' in wchan(waiter), 'the thread to wait')
+        asleep = time.monotonic_ns()
+        with subprocess.Popen([ATTAR, 'record', '-q', '-g', '-e', ','.join(RECORDED), '-o', path,
+                               '-p', str(program.pid)]) as recording:
+            wait_until(lambda: is_waiting(recording), 'the recording to begin')
+            began = time.monotonic_ns()
+            wait_until(lambda: time.monotonic_ns() > began + 300_000_000, 'some time to pass')
+            shortest = time.monotonic_ns() - asleep
+            program.stdin.write('x')
+            program.stdin.flush()
+            program.stdout.readline()
+            longest = time.monotonic_ns() - before
+            recording.send_signal(signal.SIGINT)
+            recording.wait()
+        program.stdin.close()
+    found = scripts.report(profiler, '--rows', 0, '--input', path)
+    row, = [r for r in scripts.rows(found, FORMER) if r['tid'] == waiter]
+    assert re.fullmatch(r'data of pipe:\[\d+\], written by \S+ \(' + str(program.pid) + r'\)',
+                        row['waits for']), row
+    assert shortest * 0.98 <= row['time'] <= longest, (shortest, row, longest)
+    assert waiter not in {
+        r['tid'] for s in found['sections'] if s['name'] == 'waits that have not ended'
+        for r in scripts.rows_of(s)}
+
+
+def watch_end_of_wait(profiler):
+    """The row of a thread whose wait ended in the watch, and how long it lasted; None: no row."""
+    before = time.monotonic_ns()
+    with subprocess.Popen([sys.executable, '-I', '-S', '-c', READER], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True, bufsize=1) as program:
+        waiter = int(program.stdout.readline())
+        wait_until(lambda: 'pipe' in wchan(waiter), 'the thread to wait')
+        asleep = time.monotonic_ns()
+        with subprocess.Popen([ATTAR, profiler, '-q', '--format', 'json', '--rows', '0', '-p',
+                               str(program.pid)], stdout=subprocess.PIPE, text=True) as attar:
+            wait_until(lambda: is_sampling(attar), 'the measurement to begin')
+            began = time.monotonic_ns()
+            wait_until(lambda: time.monotonic_ns() > began + 1_000_000_000, 'turns to pass')
+            shortest = time.monotonic_ns() - asleep
+            program.stdin.write('x')
+            program.stdin.flush()
+            program.stdout.readline()
+            longest = time.monotonic_ns() - before
+            attar.send_signal(signal.SIGINT)
+            found = json.loads(attar.stdout.read().splitlines()[-1])
+        program.stdin.close()
+    former = [r for s in found['sections'] if s['name'] == FORMER for r in scripts.rows_of(s)
+              if r['tid'] == waiter]
+    return former[0] if former else None, shortest, longest
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('profiler', ['offcpu', 'task-state', 'wall'])
+def test_wait_that_ends_in_the_watch(profiler):
+    """The same live, unless its start is unknown, since the CPU does not answer in time."""
+    for _ in range(5):
+        row, shortest, longest = watch_end_of_wait(profiler)
+        if row:
+            break
+    assert re.match(r'data of pipe:\[\d+\], written by ', row['waits for']), row
+    assert shortest * 0.98 <= row['time'] <= longest, (shortest, row, longest)
+
+
+# Waits for the lock of a file, which a child has, after a second.
+LATER = '''
+import fcntl, os, sys, tempfile, time
+with tempfile.NamedTemporaryFile() as file:
+    if not os.fork():
+        with open(file.name) as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            sys.stdin.read()
+            os._exit(0)
+    time.sleep(1)
+    print(time.monotonic_ns(), flush=True)
+    fcntl.flock(file, fcntl.LOCK_EX)
+'''
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('profiler', ['locks', 'offcpu'])
+def test_lock_of_a_file_that_is_waited_for_later(profiler):
+    """Not since the start, although attar locks has no event of the thread."""
+    with subprocess.Popen([sys.executable, '-I', '-S', '-c', LATER], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as program:
+        rows, report = open_waits(profiler, '-p', program.pid, '-d', '2s', '--no-children')
+        ended = time.monotonic_ns()
+        longest = ended - int(program.stdout.readline())
+        program.stdin.close()
+    row = rows[program.pid]
+    assert row['waits for'].startswith('the lock of file '), row
+    assert row['at least'] is None or row['at least'] <= longest or has_bounds(report), report
+
+
 @pytest.mark.usefixtures('root')
 def test_waits_of_a_recorded_system(recorded):
     """Without -p, a recording of a process shows its idle threads, one of the system does not."""
@@ -491,6 +909,109 @@ def test_threads_that_wait_for_the_same_are_one_row():
         rows, _ = open_waits('offcpu', '-p', f'{program.pid},{sleeper.pid}', '-d', '100ms')
         main = [r for r in rows.values() if r['comm'] == 'whom']
         assert sum(r['threads'] for r in main) == 2, rows
+
+
+# Every other thread waits for the first lock, and for the second one, which share a slot.
+TWO_LOCKS = """
+import ctypes, threading
+lock = ctypes.CDLL(None).pthread_mutex_lock
+memory = ctypes.create_string_buffer(64 * 64)
+def slot(i):  # of attar's table of what was read, see base_hash64()
+    h = ctypes.addressof(memory) + 64 * i
+    for factor in 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53:
+        h = (h ^ h >> 33) * factor % 2**64
+    return (h ^ h >> 33) % 16
+other = next(i for i in range(1, 64) if slot(i) == slot(0))
+locks = [ctypes.byref(memory, 64 * i) for i in (0, other)]
+for i in range(2):
+    lock(locks[i])
+for i in range(300):
+    threading.Thread(target=lock, args=[locks[i % 2]]).start()
+print('ready', flush=True)
+"""
+
+# Each thread waits for an object of its own, whose futex is 0.
+OWN_LOCKS = """
+import threading
+locks = [threading.Lock() for _ in range(300)]
+for lock in locks:
+    lock.acquire()
+    threading.Thread(target=lock.acquire).start()
+print('ready', flush=True)
+"""
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('text, least, most', [(TWO_LOCKS, 1, 30), (OWN_LOCKS, 0, 30)],
+                         ids=['two', 'own'])
+def test_memory_is_not_read_for_each_thread(text, least, most):
+    """Once for those that wait for one lock, and not if the futex can be no lock."""
+    with subprocess.Popen(['/usr/bin/python3', '-I', '-S', '-c', text],
+                          stdout=subprocess.PIPE) as program:
+        try:
+            program.stdout.readline()
+            found = scripts.report('stat', '-e', 'syscalls:sys_enter_process_vm_readv', '--',
+                                   ATTAR, 'offcpu', '-q', '-d', '100ms', '-p', program.pid)
+        finally:
+            program.kill()
+    reads, = (row['value'] for row in scripts.rows(found, 'counts'))
+    assert least <= reads < most
+
+
+NAPPERS = """
+import os, sys, threading
+reader, writer = os.pipe()
+threads = [threading.Thread(target=os.read, args=[reader, 1]) for _ in range(40)]
+for thread in threads:
+    thread.start()
+print(threads[-1].native_id, flush=True)
+sys.stdin.readline()
+os.write(writer, b'x' * 40)
+for thread in threads:
+    thread.join()
+print('ended', flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.usefixtures('root')
+def test_many_threads_whose_wait_ends():
+    """All of them are counted, and the time is the time of the longest one."""
+    with subprocess.Popen([sys.executable, '-I', '-S', '-c', NAPPERS], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True, bufsize=1) as program:
+        last = int(program.stdout.readline())
+        wait_until(lambda: 'pipe' in wchan(last), 'the threads to wait')
+        asleep = time.monotonic_ns()
+        with subprocess.Popen([ATTAR, 'task-state', '-q', '--format', 'json', '--rows', '0', '-p',
+                               str(program.pid)], stdout=subprocess.PIPE, text=True) as attar:
+            wait_until(lambda: is_sampling(attar), 'the measurement to begin')
+            began = time.monotonic_ns()
+            wait_until(lambda: time.monotonic_ns() > began + 1_000_000_000, 'turns to pass')
+            shortest = time.monotonic_ns() - asleep
+            program.stdin.write('\n')
+            program.stdout.readline()
+            attar.send_signal(signal.SIGINT)
+            found = json.loads(attar.stdout.read().splitlines()[-1])
+        program.stdin.close()
+    if not scripts.lacks_events(found):
+        row, = [r for r in scripts.rows(found, FORMER) if 'pipe' in r['waits for']]
+        assert row['threads'] == 40
+        assert row['time'] >= 0.98 * shortest or has_bounds(found)
+
+
+@pytest.mark.usefixtures('root')
+def test_files_that_are_read_for_each_thread():
+    """A bound of the cost: eight; /proc/TID/sched takes as long as all of them, and is not read."""
+    with subprocess.Popen([workload('naps'), '0', '0', '600'], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout.readline() == b'ready\n'
+            found = scripts.report('stat', '-e', 'syscalls:sys_enter_openat', '-e',
+                                   'syscalls:sys_enter_access', '--', ATTAR, 'task-state', '-q',
+                                   '-p', program.pid, '-d', '100ms')
+        finally:
+            program.kill()
+    opens, tests = (row['value'] for row in scripts.rows(found, 'counts'))
+    assert 600 < opens < 8.5 * 600 and tests < 300, found
 
 
 @pytest.mark.usefixtures('root')
@@ -593,6 +1114,20 @@ def test_peer_of_the_system_that_is_stopped(kind):
             if not any('were not read' in r for r in report.get('remarks', [])):
                 break
     assert rows[waiter]['waits for'].endswith(f'({other}), which is stopped'), report
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('kind', ['semaphore', 'send'])
+def test_last_user_of_the_system_that_is_stopped(kind):
+    with end(kind) as (pid, child, _):
+        wait_until(lambda: re.search('do_semtimedop|do_msgsnd', wchan(pid)), 'the wait')
+        os.kill(child, signal.SIGSTOP)
+        wait_until(lambda: state(child) == 'T', 'the other end to stop')
+        for _ in range(5):
+            rows, report = open_waits('offcpu', '-a', '-d', '100ms')
+            if not any('were not read' in r for r in report.get('remarks', [])):
+                break
+    assert rows[pid]['waits for'].endswith(f'({child}), which is stopped'), report
 
 
 @pytest.mark.usefixtures('root')

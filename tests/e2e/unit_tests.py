@@ -9,8 +9,9 @@ NEED_A_GUEST = READ_THE_KERNEL | {'unit_maps', 'unit_proc', 'unit_proc_memory',
                                   'unit_recording_writer', 'unit_symtab', 'unit_task_name',
                                   'unit_unwind'}
 # Nor seccomp and the limits of processes, of which readers and messages make use, nor filters of
-# sockets.
-NOT_EMULATED = {'unit_accept_filter', 'unit_err', 'unit_reader', 'unit_replay_run'}
+# sockets, nor what /proc says of the system call of a thread.
+NOT_EMULATED = {'unit_accept_filter', 'unit_accept_gate', 'unit_err', 'unit_reader',
+                'unit_replay_run', 'unit_wait_lock'}
 # attach_threads: its creator of threads must not be preempted for a time slice between the creation
 # and the record of it, which happens on one slow CPU. debugfile runs objcopy, which knows the
 # machine's own architecture only. event_print compares lines with those of the kernel's own trace,

@@ -15,6 +15,7 @@
  */
 #include <stdio.h>
 
+#include "attar/private/symbol.h"
 #include "core_file.h"
 #include "perfdata/recording.h"
 #include "stream/stream.h"
@@ -131,7 +132,7 @@ static bool leave_function(const struct stack *s, struct attar_symbols *symbols,
 	if (s->n_equal < 2)
 		return false;
 	while (input->stack_size >= 8 && memcmp(input->stack, &s->theirs[1], 8) != 0) {
-		if (attar_symbols_code(symbols, location, code, sizeof(code), NULL) < 0)
+		if (symbols_code(symbols, location, code, sizeof(code), NULL) < 0)
 			return false;
 		number = popped_register(code);
 		if (number < 0 || !pop(input, frame, &frame->reg[number]))

@@ -7,10 +7,13 @@
  *                        written back), its flags, sample types and read formats (else EINVAL), and
  *                        its version in uname(2)
  *     FAULT_OPEN=16@3    the 3rd call fails with errno 16; 16@3+: all from the 3rd on
- *     FAULT_TYPE=0       FAULT_OPEN counts events of that type only
+ *     FAULT_GUESTS=1     events that count guests fail with EOPNOTSUPP, as beside a mediated vPMU
+ *     FAULT_TYPE=0       FAULT_OPEN and FAULT_GUESTS concern events of that type only
  *     FAULT_OUTPUT=1     events that share another one's ring write nowhere: they are counted, not
  *                        delivered
  *     FAULT_DELAY=100    each call takes that many milliseconds, even if signals arrive
+ *     FAULT_ENABLE=100   and each ioctl(2) that enables an event
+ *     FAULT_DISABLE=100  or disables one
  *
  * Source of the limits: include/uapi/linux/perf_event.h of each version, perf_copy_attr() and
  * perf_event_alloc() in kernel/events/core.c.
@@ -51,19 +54,21 @@ static const struct since samples[] = {{0, 14}, {VERSION(3, 10), 16}, {VERSION(3
 	{VERSION(5, 7), 22}, {VERSION(5, 11), 24}, {VERSION(5, 12), 25}};
 static const struct since reads[] = {{0, 4}, {VERSION(6, 0), 5}};
 
-static unsigned kernel, fail_errno, fail_at, opened, delay_ms;
+static unsigned kernel, fail_errno, fail_at, opened, delay_ms, enable_ms, disable_ms;
 static int fail_type = -1;
-static bool fail_on, no_output;
+static bool fail_on, no_output, no_guests;
 static char release[32];
 
 static __attribute__((constructor)) void begin(void)
 {
 	const char *version = getenv("FAULT_KERNEL"), *open = getenv("FAULT_OPEN"),
-		   *type = getenv("FAULT_TYPE"), *delay = getenv("FAULT_DELAY");
+		   *type = getenv("FAULT_TYPE"), *delay = getenv("FAULT_DELAY"),
+		   *enable = getenv("FAULT_ENABLE"), *disable = getenv("FAULT_DISABLE");
 	unsigned major, minor;
 	char on = 0;
 
 	no_output = getenv("FAULT_OUTPUT") != NULL;
+	no_guests = getenv("FAULT_GUESTS") != NULL;
 	unsetenv("LD_PRELOAD");
 	if (version && sscanf(version, "%u.%u", &major, &minor) == 2) {
 		kernel = VERSION(major, minor);
@@ -75,6 +80,10 @@ static __attribute__((constructor)) void begin(void)
 		fail_type = atoi(type);
 	if (delay)
 		delay_ms = (unsigned)atoi(delay);
+	if (enable)
+		enable_ms = (unsigned)atoi(enable);
+	if (disable)
+		disable_ms = (unsigned)atoi(disable);
 }
 
 #define LIMIT(table) limit(table, sizeof(table) / sizeof(*(table)))
@@ -121,9 +130,15 @@ static bool fails_now(const struct perf_event_attr *attr)
 	return opened == fail_at || (opened > fail_at && fail_on);
 }
 
-static void delay(void)
+static bool has_refused_guests(const struct perf_event_attr *attr)
 {
-	struct timespec left = {delay_ms / 1000, delay_ms % 1000 * 1000000L};
+	return no_guests && !attr->exclude_guest &&
+	       (fail_type < 0 || attr->type == (unsigned)fail_type);
+}
+
+static void delay(unsigned ms)
+{
+	struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
 
 	while (nanosleep(&left, &left) < 0 && errno == EINTR)
 		;
@@ -143,12 +158,15 @@ EXPORT long syscall(long number, ...)
 	if (!real)
 		real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
 	if (number == SYS_perf_event_open && delay_ms)
-		delay();
+		delay(delay_ms);
 	if (number == SYS_perf_event_open && kernel)
 		error = refuses((struct perf_event_attr *)a[0]);
 	if (number == SYS_perf_event_open && !error &&
 		fails_now((const struct perf_event_attr *)a[0]))
 		error = (int)fail_errno;
+	if (number == SYS_perf_event_open && !error &&
+		has_refused_guests((const struct perf_event_attr *)a[0]))
+		error = EOPNOTSUPP;
 	if (error) {
 		errno = error;
 		return -1;
@@ -169,6 +187,10 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 		real = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
 	if (request == PERF_EVENT_IOC_SET_OUTPUT && no_output)
 		return 0;
+	if (request == PERF_EVENT_IOC_ENABLE && enable_ms)
+		delay(enable_ms);
+	if (request == PERF_EVENT_IOC_DISABLE && disable_ms)
+		delay(disable_ms);
 	return real(fd, request, argument);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attar/private/perf.h"
 #include "attar/record.h"
 #include "base/base.h"
 #include "perf/aux.h"
@@ -267,7 +268,7 @@ static void test_pmu_without_aux_is_refused(void **state)
 	assert_int_equal(attar_aux_new(rings[0], 65536, false, &aux), -EOPNOTSUPP);
 	assert_non_null(strstr(attar_error(), "Intel PT, Arm SPE, CoreSight"));
 	attar_rings_free(rings, n);
-	assert_int_equal(attar_rings_new_overwritten(self, &c, 1, 4096, &rings, &n), 0);
+	assert_int_equal(rings_new_overwritten(self, &c, 1, 4096, &rings, &n), 0);
 	assert_int_equal(attar_aux_new(rings[0], 65536, false, &aux), -EINVAL);
 	attar_rings_free(rings, n);
 	attar_counter_close(c);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attar/private/stream.h"
 #include "attar/stream.h"
 #include "base/base.h"
 #include "perf/counter.h"
@@ -302,7 +303,7 @@ static void open_scripted(struct scripted *s)
 		fail_msg("%s", attar_error());
 	s->counter->whole.flags |= UAPI_ATTR_DEFER_CALLCHAIN; /* as the kernel does */
 	s->id = s->counter->fds.at[0].id;
-	attar_stream_ring(s->stream, 0)->data = data;
+	stream_ring(s->stream, 0)->data = data;
 }
 
 static void close_scripted(struct scripted *s)
@@ -315,7 +316,7 @@ static void close_scripted(struct scripted *s)
 
 static void write_record(struct scripted *s, const struct written *w)
 {
-	struct attar_ring *ring = attar_stream_ring(s->stream, 0);
+	struct attar_ring *ring = stream_ring(s->stream, 0);
 
 	for (size_t i = 0; i < w->n; i++)
 		memcpy(data + (ring->page->data_head + i * 8) % ring->size, &w->words[i], 8);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The results of attar_check_system() are those of this process, and complete. */
+/* The results of doctor_check_system() are about this process, and complete. */
 #include "live.h"
 
-#include "attar/doctor.h"
+#include "attar/private/doctor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void test_states_are_those_of_this_process(void **state)
 	struct attar_counter *counter = NULL;
 	int opened = attar_counter_open(target, &attr, "task-clock", 0, &counter);
 
-	assert_int_equal(attar_check_system(see, &seen), 0);
+	assert_int_equal(doctor_check_system(see, &seen), 0);
 	assert_true(seen.n > 15);
 	assert_int_equal(seen.perf == ATTAR_CHECK_READY, opened == 0);
 	if (access("/sys/kernel/tracing/events/sched", R_OK) == 0)
@@ -51,7 +51,7 @@ static void test_result_of_the_callback_is_returned(void **state)
 {
 	struct seen seen = {.stop_at = 3};
 
-	assert_int_equal(attar_check_system(see, &seen), 23);
+	assert_int_equal(doctor_check_system(see, &seen), 23);
 	assert_int_equal(seen.n, 3);
 }
 

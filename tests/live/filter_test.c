@@ -164,7 +164,7 @@ static void test_dynamic_strings(void **state)
 		"parent_comm == 'ab'", "parent_comm ~ \"abc\"", "parent_comm ~ \"a*\"",
 		"parent_comm ~ \"*c\"", "parent_comm ~ \"*b*\"", "parent_comm ~ \"a*c\"",
 		"parent_comm ~ \"a?c\"", "parent_comm ~ \"?\"", "parent_comm ~ \"[a-c]bc\"",
-		"parent_comm ~ \"[!a]*\"", "parent_comm ~ \"[^a]*\"", "parent_comm ~ \"[bc\"",
+		"parent_comm ~ \"[!a]*\"", "parent_comm ~ \"[a^]*\"", "parent_comm ~ \"[bc\"",
 		"parent_comm ~ \"[]x]*\"", "parent_comm ~ \"[a-]*\"", "parent_comm ~ \"\\*\"",
 		"parent_comm ~ \"*a*c*\"", "parent_comm ~ \"*b?\"", "parent_comm ~ \"*\"",
 		"parent_comm == \"abc\" || parent_pid < 0", NULL};

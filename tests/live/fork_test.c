@@ -12,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attar/attar.h"
+#include "attar/attar-run.h"
+#include "attar/private/perf.h"
 
 enum { PAGES = 50 };
 
@@ -141,8 +142,8 @@ static void use_rings(struct objects *o)
 	size_t n;
 
 	REFUSED(attar_rings_new(o->target, &o->ringed, 1, 4096, &rings, &n));
-	REFUSED(attar_rings_freeze(o->rings, o->n_rings));
-	REFUSED(attar_rings_thaw(o->rings, o->n_rings));
+	REFUSED(rings_freeze(o->rings, o->n_rings));
+	REFUSED(rings_thaw(o->rings, o->n_rings));
 	attar_ring_begin(o->rings[0]);
 	failures += attar_ring_next(o->rings[0]) != NULL;
 	attar_ring_release(o->rings[0]);
@@ -239,7 +240,7 @@ static void test_child_can_only_free_inherited_objects(void **state)
 	assert_true(delivered(o.stream) >= PAGES);
 	assert_true(live_drain(o.rings[0], PERF_RECORD_SAMPLE) > 0);
 	assert_false(attar_target_ended(o.launching));
-	assert_int_equal(kill(attar_target_command_pid(o.launching), 0), 0);
+	assert_int_equal(kill(target_command_pid(o.launching), 0), 0);
 	close_all(&o);
 }
 

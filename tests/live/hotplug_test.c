@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attar/private/perf.h"
+#include "attar/private/stream.h"
 #include "attar/stream.h"
 #include "perf/target.h"
 
@@ -216,7 +218,7 @@ static void test_new_cpu_is_added(void **state)
 	set_cpu1(true);
 	assert_int_equal(attar_target_follow_cpus(target, &c, 1), 1);
 	assert_int_equal(attar_counter_instances(c), 2);
-	cpus = attar_target_cpus(target, &n);
+	cpus = target_cpus(target, &n);
 	assert_int_equal(n, 2);
 	assert_int_equal(cpus[1], 1);
 	call_on(1);
@@ -337,10 +339,10 @@ static void test_stream_adds_a_new_cpu(void **state)
 	need_guest();
 	set_cpu1(false);
 	watch(&w);
-	assert_int_equal(attar_stream_rings(w.stream), 1);
+	assert_int_equal(stream_rings(w.stream), 1);
 	set_cpu1(true);
 	drain_for(&w, 300);
-	assert_int_equal(attar_stream_rings(w.stream), 2);
+	assert_int_equal(stream_rings(w.stream), 2);
 	call_on(1);
 	drain(&w);
 	assert_int_equal(w.n, CALLS);

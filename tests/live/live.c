@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "attar/event.h"
+#include "tracefs/tracefs.h"
 
 void live_skip(const char *reason)
 {
@@ -137,7 +138,7 @@ struct perf_event_attr live_tracepoint(const char *name)
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT, .config = tracepoint_id(name), .disabled = 1};
 
-	if (!attr.config && attar_tracefs_mount() >= 0)
+	if (!attr.config && tracefs_mount() >= 0)
 		attr.config = tracepoint_id(name);
 	if (!attr.config)
 		live_skip("tracefs is not mounted or not readable, so there are no tracepoints");

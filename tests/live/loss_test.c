@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attar/private/stream.h"
 #include "perf/counter.h"
 #include "stream/stream.h"
 
@@ -158,7 +159,7 @@ static void test_events_counted_but_not_delivered_are_missing(void **state)
 	stats = finish(&w, &seen);
 	assert_int_equal(seen.samples + stats.lost, 10 + 1010);
 	assert_int_equal(stats.missing, 1000);
-	assert_int_equal(attar_stream_get_missing(w.stream, &counts), 1);
+	assert_int_equal(stream_get_missing(w.stream, &counts), 1);
 	assert_int_equal(counts->cpu, -1); /* the target is a thread on any CPU */
 	assert_int_equal(counts->count, 1000);
 	calls_unwatch(&w);

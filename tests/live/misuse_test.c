@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attar/attar.h"
+#include "attar/attar-run.h"
+#include "attar/builtin.h"
+#include "attar/private/event.h"
+#include "attar/private/record.h"
+#include "attar/private/sample.h"
 
 static void refused(int r, int error, const char *said)
 {
@@ -122,9 +126,9 @@ static void test_run_that_fails_to_open(void **state)
 	refused(attar_run_events(run, "page-faults", false, on_event), -EINVAL, only_open);
 	refused(attar_run_sampler(run, false, on_event), -EINVAL, only_open);
 	refused(attar_run_count(run, "page-faults"), -EINVAL, only_open);
-	refused(attar_run_repeat(run, 2), -EINVAL, only_open);
+	refused(run_repeat(run, 2), -EINVAL, only_open);
 	refused(attar_run_count_by(run, ATTAR_COUNT_BY_CPU), -EINVAL, only_open);
-	refused(attar_run_command_times(run, &user, &system), -ENOENT, "no command");
+	refused(run_command_times(run, &user, &system), -ENOENT, "no command");
 	assert_string_equal(attar_run_cgroup(run, 0), "");
 	attar_run_free(run);
 }
@@ -199,10 +203,10 @@ static void test_sources(void **state)
 	struct attar_run *run;
 
 	assert_int_equal(attar_run_new("trace", &run), 0);
-	refused(attar_run_source_repeats(run, 0, NULL), -EINVAL,
-		"attar_run_source_repeats(): i is 0, but must be below 0");
-	refused(attar_run_source_turns(run, 0, 0, NULL), -EINVAL,
-		"attar_run_source_turns(): i is 0, but must be below 0");
+	refused(run_source_repeats(run, 0, NULL), -EINVAL,
+		"run_source_repeats(): i is 0, but must be below 0");
+	refused(run_source_turns(run, 0, 0, NULL), -EINVAL,
+		"run_source_turns(): i is 0, but must be below 0");
 	attar_run_free(run);
 }
 
@@ -218,10 +222,10 @@ static void test_shm_sources(void **state)
 static void test_names_of_unknown_values(void **state)
 {
 	assert_string_equal(attar_quality_name((enum attar_quality)99), "?");
-	assert_string_equal(attar_transport_name((enum attar_transport)99), "?");
-	assert_string_equal(attar_event_kind_name((enum attar_event_kind)99), "?");
-	assert_string_equal(attar_record_name(9999), "?");
-	assert_string_equal(attar_namespace_name(9999), "?");
+	assert_string_equal(transport_name((enum attar_transport)99), "?");
+	assert_string_equal(event_kind_name((enum attar_event_kind)99), "?");
+	assert_string_equal(record_name(9999), "?");
+	assert_string_equal(namespace_name(9999), "?");
 }
 
 int main(void)

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attar/attar.h"
+#include "attar/attar-run.h"
+#include "attar/private/perf.h"
 
 enum { POISON = 0xa5 };
 
@@ -81,7 +82,7 @@ static void test_constructors_keep_outputs_on_failure(void **state)
 	uint64_t times[2];
 
 	FAILS(ret_target, attar_target_new(&wrong, &ret_target));
-	FAILS(times, attar_target_command_times(target, &times[0], &times[1]));
+	FAILS(times, target_command_times(target, &times[0], &times[1]));
 	FAILS(ret_renderer, attar_renderer_new("no-such-format", stdout, NULL, &ret_renderer));
 	FAILS(ret_symbols, attar_symbols_new((const void *)&too_short, &ret_symbols));
 	FAILS(ret_shm_source, attar_shm_source_new(&nothing, &ret_shm_source));
@@ -117,7 +118,7 @@ static void test_counters_keep_outputs_on_failure(void **state)
 	close(attar_counter_instance_at(attar_group_counter(group, 0), 0).fd);
 	FAILS(value, attar_group_read(group, &value));
 	FAILS(value, attar_group_read_at(group, 0, &value));
-	FAILS(ret_u64, attar_group_values(group, &ret_u64));
+	FAILS(ret_u64, group_values(group, &ret_u64));
 	attar_group_close(group);
 	attar_counter_close(counter);
 	attar_target_free(target);
@@ -150,7 +151,7 @@ static void test_rings_and_streams_keep_outputs_on_failure(void **state)
 	attr.inherit = 0;
 	assert_int_equal(attar_counter_open(target, &attr, "forward", 0, &forward), 0);
 	FAILS(ret, attar_rings_new(target, &inherited, 1, 4096, &ret.rings, &ret.n));
-	FAILS(ret, attar_rings_new_overwritten(target, &inherited, 1, 4096, &ret.rings, &ret.n));
+	FAILS(ret, rings_new_overwritten(target, &inherited, 1, 4096, &ret.rings, &ret.n));
 	FAILS(ret_stream, attar_stream_live(target, &inherited, 1, symbols, NULL, &ret_stream));
 	FAILS(ret_stream, attar_stream_live(target, &forward, 1, symbols, &overwrite, &ret_stream));
 	assert_non_null(strstr(attar_error(), "'forward' cannot use overwritable rings: set "

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "attar/private/perf.h"
 #include "attar/record.h"
 #include "base/base.h"
 #include "perf/ring.h"
@@ -103,8 +104,7 @@ static void test_backward_ring_gives_the_newest_complete_records(void **state)
 		assert_records(&p, first);
 		for (size_t i = 0; i < p.n; i++)
 			forgotten += p.sizes[i];
-		assert_int_equal(
-			attar_ring_forgotten(&p.ring), forgotten > SIZE ? forgotten - SIZE : 0);
+		assert_int_equal(ring_forgotten(&p.ring), forgotten > SIZE ? forgotten - SIZE : 0);
 	}
 	start(&p, true, 0);
 }
@@ -233,14 +233,14 @@ static void test_live_backward_ring_keeps_the_end(void **state)
 	assert_int_equal(attar_rings_new(target, &c, 1, page, &rings, &n), 0);
 	attar_counter_enable(c);
 	live_touch(area, 0, 600);
-	assert_true(attar_rings_freeze(rings, n) >= 0);
+	assert_true(rings_freeze(rings, n) >= 0);
 	live_touch(area, 600, 700); /* these are not recorded */
 	assert_in_range(consecutive(c, rings[0], area, pages, &last), page / 24 - 8, page / 24);
 	assert_int_equal(last, 599);
-	assert_int_equal(attar_rings_thaw(rings, n), 0);
+	assert_int_equal(rings_thaw(rings, n), 0);
 	assert_null(attar_ring_next(rings[0]));
 	live_touch(area, 700, 720);
-	assert_true(attar_rings_freeze(rings, n) >= 20);
+	assert_true(rings_freeze(rings, n) >= 20);
 	/* The kernel records it with page 700, and in such a ring after it. */
 	header = attar_ring_next(rings[0]);
 	assert_int_equal(header->type, PERF_RECORD_LOST);
@@ -248,7 +248,7 @@ static void test_live_backward_ring_keeps_the_end(void **state)
 		((const uint64_t *)(header + 1))[1], 100, 200); /* and the page faults of reading */
 	assert_int_equal(consecutive(c, rings[0], area, pages, &last), 20);
 	assert_int_equal(last, 719);
-	attar_rings_thaw(rings, n);
+	rings_thaw(rings, n);
 	attar_rings_free(rings, n);
 	attar_counter_close(c);
 	attar_target_free(target);
@@ -264,19 +264,19 @@ static void test_live_forward_ring(void **state)
 	struct attar_ring **rings;
 	uint64_t last = 0;
 
-	assert_int_equal(attar_rings_new_overwritten(target, &c, 1, page, &rings, &n), 0);
+	assert_int_equal(rings_new_overwritten(target, &c, 1, page, &rings, &n), 0);
 	attar_counter_enable(c);
 	live_touch(area, 0, 100);
-	assert_true(attar_rings_freeze(rings, n) >= 100);
+	assert_true(rings_freeze(rings, n) >= 100);
 	assert_int_equal(consecutive(c, rings[0], area, pages, &last), 100);
-	attar_rings_thaw(rings, n);
+	rings_thaw(rings, n);
 	live_touch(area, 100, 900);
-	assert_int_equal(attar_rings_freeze(rings, n), -ESTALE);
+	assert_int_equal(rings_freeze(rings, n), -ESTALE);
 	live_touch(area, 900, 950); /* a refused freeze stops no ring */
-	assert_true(attar_rings_freeze(rings, n) >= 50);
+	assert_true(rings_freeze(rings, n) >= 50);
 	assert_int_equal(consecutive(c, rings[0], area, pages, &last), 50);
 	assert_int_equal(last, 949);
-	attar_rings_thaw(rings, n);
+	rings_thaw(rings, n);
 	attar_rings_free(rings, n);
 	attar_counter_close(c);
 	attar_target_free(target);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attar/private/perf.h"
 #include "perf/counter.h"
 
 static struct attar_value read_all(struct attar_counter *counter)
@@ -37,7 +38,7 @@ static void test_watches_the_calling_thread_with_one_fd(void **state)
 	assert_int_equal(place.cpu, -1);
 	assert_int_equal(place.tid, syscall(SYS_gettid));
 	assert_int_not_equal(place.id, 0);
-	assert_int_equal(attar_target_cpus(target, &n)[0], -1);
+	assert_int_equal(target_cpus(target, &n)[0], -1);
 	assert_int_equal(n, 1);
 	assert_false(attar_target_ended(target));
 	attar_counter_close(c);
@@ -167,12 +168,12 @@ static void test_sums_a_thread_over_its_cpus(void **state)
 	sched_getaffinity(0, sizeof(before), &before);
 	if (n < 2 || CPU_COUNT(&before) < 2)
 		live_skip("there is only one CPU");
-	attar_target_cpus(target, &n);
+	target_cpus(target, &n);
 	live_fault(1);
-	stay_on(attar_target_cpus(target, &n)[0]);
+	stay_on(target_cpus(target, &n)[0]);
 	attar_counter_enable(c);
 	live_fault(100);
-	stay_on(attar_target_cpus(target, &n)[n - 1]);
+	stay_on(target_cpus(target, &n)[n - 1]);
 	live_fault(200);
 	attar_counter_disable(c);
 	v = read_all(c);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attar/private/perf.h"
 #include "attar/record.h"
 
 static bool is_exact(void)
@@ -157,7 +158,7 @@ static void test_samples_at_the_period(void **state)
 	if (is_exact())
 		assert_in_range(counted, 2 * TURNS, 2 * TURNS + 1000);
 	assert_in_range(taken, counted / PERIOD - 1, counted / PERIOD + 1);
-	assert_int_equal(attar_counter_lost(c), 0);
+	assert_int_equal(counter_lost(c), 0);
 	attar_rings_free(rings, n);
 	attar_counter_close(c);
 	attar_target_free(target);
@@ -177,9 +178,9 @@ static void test_scales_when_overcommitted(void **state)
 	c[0] = open_or_skip(target, &attr, 0);
 	for (int i = 1; i < MANY; i++)
 		assert_int_equal(attar_counter_open(target, &attr, "hardware", 0, &c[i]), 0);
-	assert_int_equal(attar_counters_enable_all(), 0);
+	assert_int_equal(counters_enable_all(), 0);
 	turn(turns);
-	assert_int_equal(attar_counters_disable_all(), 0);
+	assert_int_equal(counters_disable_all(), 0);
 	for (int i = 0; i < MANY; i++) {
 		struct attar_value v = value_of(c[i]);
 		double off = (double)v.value / (double)(2 * turns) - 1;

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attar/private/stream.h"
 #include "stream/stream.h"
 
 /* A stream of the user page faults of a target, each with its address. */
@@ -398,7 +399,7 @@ static void test_snapshot_includes_side_band_events(void **state)
 		attar_stream_live(target, counters, 2, w.symbols, &opts, &w.stream) < 0 ||
 		attar_stream_start(w.stream) < 0)
 		fail_msg("%s", attar_error());
-	assert_int_equal(attar_stream_rings(w.stream), 2);
+	assert_int_equal(stream_rings(w.stream), 2);
 	for (size_t i = 0; i < PAGES; i++) {
 		snprintf(name, sizeof(name), "page-%zu", i);
 		prctl(PR_SET_NAME, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "peer/accept_filter.h"
+#include "base/accept_filter.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

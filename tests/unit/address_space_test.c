@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attar/private/symbol.h"
 #include "attar/symbol.h"
 #include "symbol/address_space.h"
 
@@ -76,14 +77,14 @@ static void test_overlaps(void **state)
 		start = seed % (ADDRESSES - 64);
 		len = 1 + (seed >> 20) % 64;
 		before = truth;
-		child = attar_address_space_fork(space, 2);
+		child = address_space_fork(space, 2);
 		map(space, &truth, start, len, 1 + (seed >> 40) % 5, seed >> 52);
 		check(symbols, space, &truth);
 		if (round % 10 == 0) /* the other side of a fork is unchanged */
 			check(symbols, child, &before);
 		attar_address_space_free(child);
 	}
-	attar_address_space_reset(space);
+	address_space_reset(space);
 	memset(&truth, 0, sizeof(truth));
 	check(symbols, space, &truth);
 	attar_address_space_free(space);
@@ -205,7 +206,7 @@ static void test_bounds(void **state)
 		assert_int_equal(attar_address_space_map(space, &mapping),
 			i < SPACE_MAX_RANGES ? 0 : -ENOSPC);
 	}
-	attar_symbols_get_stats(symbols, &stats);
+	symbols_get_stats(symbols, &stats);
 	assert_int_equal(stats.mappings_refused, 10);
 	assert_true(stats.dsos_refused >= SPACE_MAX_RANGES / 2);
 	assert_int_equal(stats.dsos, 10 + 3);
@@ -238,9 +239,9 @@ static void test_untouched_binaries_are_forgotten(void **state)
 		snprintf(path, sizeof(path), "/nowhere/%u", i);
 		mapping.ino = i;
 		assert_int_equal(attar_address_space_map(space, &mapping), 0);
-		child = attar_address_space_fork(space, 1 << 29);
+		child = address_space_fork(space, 1 << 29);
 		attar_address_space_free(space);
-		attar_symbols_get_stats(symbols, &stats);
+		symbols_get_stats(symbols, &stats);
 		assert_int_equal(stats.dsos, i <= 500 ? 4 : 5);
 		if (i == 500)
 			kept = attar_address_space_locate(child, 0x400010);
@@ -249,7 +250,7 @@ static void test_untouched_binaries_are_forgotten(void **state)
 		mapping.path = path;
 		attar_address_space_free(child);
 	}
-	attar_symbols_get_stats(symbols, &stats);
+	symbols_get_stats(symbols, &stats);
 	assert_int_equal(stats.dsos, 4);
 	assert_int_equal(stats.dsos_refused, 0);
 	assert_string_equal(attar_symbols_dso(symbols, kept, &kind), "/nowhere/500");

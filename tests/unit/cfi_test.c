@@ -214,9 +214,56 @@ static void test_bad_entry(void **state)
 	}
 }
 
+/* ---- work ---- */
+
+static void put(struct buf *b, const void *bytes, size_t n)
+{
+	buf_add(b, bytes, n);
+}
+
+/* Each of many functions runs the long instructions of their CIE: not all of them are made. */
+static void test_work_is_limited(void **state)
+{
+	static const uint8_t head[] = {0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1};
+	enum { NOPS = 4002, FUNCTIONS = 2000, ENTRY = 20 };
+	const uint32_t cie_size = sizeof(head) + NOPS, entry_size = ENTRY;
+	struct elf_segment segment = {.type = PT_LOAD, .filesz = 1 << 20};
+	struct cfi_frames *f = calloc(1, sizeof(*f));
+	struct cfi_table table = {.frames = f};
+	static const uint8_t nops[NOPS];
+	struct buf b = {0};
+
+	put(&b, &cie_size, 4);
+	put(&b, head, sizeof(head));
+	put(&b, nops, sizeof(nops));
+	for (uint64_t i = 0; i < FUNCTIONS; i++) {
+		uint64_t at = 0x1000 + i, size = 1;
+		uint32_t cie = (uint32_t)b.len + 4;
+
+		put(&b, &entry_size, 4);
+		put(&b, &cie, 4);
+		put(&b, &at, 8);
+		put(&b, &size, 8);
+	}
+	f->elf.is64 = true;
+	assert_int_equal(vec_push(&f->elf.segments, segment), 0);
+	f->is_eh = true;
+	f->cie.offset = UINT64_MAX;
+	f->size = b.len;
+	f->bytes = malloc(b.len);
+	memcpy(f->bytes, b.data, b.len);
+	assert_int_equal(cfi_complete(&table), 0);
+	assert_in_range(table.functions, 16, FUNCTIONS / 4);
+	assert_int_equal(table.skipped, 1);
+	assert_non_null(cfi_table_find(&table, 0x1000));
+	cfi_table_done(&table);
+	buf_done(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_work_is_limited),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_rules_remain),
 		cmocka_unit_test(test_rules_are_made_once),

@@ -8,7 +8,7 @@ static struct attar_report *functions(uint64_t time, double self, const char *sy
 	struct attar_report *report = attar_report_new("profile");
 	struct attar_section *t = attar_report_table(report, "functions");
 
-	attar_report_span(report, time, 1000000000);
+	attar_report_interval(report, time, 1000000000);
 	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
 	attar_section_column(t, "samples", ATTAR_UNIT_COUNT);
 	attar_section_column(t, "symbol", ATTAR_UNIT_TEXT);
@@ -101,7 +101,7 @@ static void test_time_series(void **state)
 	struct attar_report *report = attar_report_new("p");
 	struct attar_section *s = attar_report_time_series(report, "rates");
 
-	attar_report_span(report, 5, 5);
+	attar_report_interval(report, 5, 5);
 	attar_section_column(s, "=cpu,0", ATTAR_UNIT_HZ);
 	attar_section_column(s, "wait", ATTAR_UNIT_NS);
 	attar_time_series_point(s, 1700000000000000001);
@@ -114,12 +114,28 @@ static void test_time_series(void **state)
 		"2023-11-14T22:13:21.000000001Z,,\n");
 }
 
+static void test_a_duration_called_time_is_not_the_time(void **state)
+{
+	struct attar_report *report = attar_report_new("oncpu");
+	struct attar_section *t = attar_report_table(report, "cpus");
+
+	attar_report_interval(report, 1700000000000000001, 1000000000);
+	attar_section_column(t, "cpu", ATTAR_UNIT_ID);
+	attar_section_column(t, "time", ATTAR_UNIT_NS);
+	attar_section_row(t);
+	attar_cell_u64(t, 0);
+	attar_cell_u64(t, 999895000);
+	assert_drawn("csv", plain, report,
+		"time,cpu,time_ns\n"
+		"2023-11-14T22:13:20.000000001Z,0,999895000\n");
+}
+
 static void test_event_lines_with_their_own_time(void **state)
 {
 	struct attar_report *report = attar_report_new("trace");
 	struct attar_section *e = attar_report_events(report, "events");
 
-	attar_report_span(report, 1, 1);
+	attar_report_interval(report, 1, 1);
 	attar_section_column(e, "time", ATTAR_UNIT_TIME);
 	attar_section_column(e, "comm", ATTAR_UNIT_TEXT);
 	attar_section_row(e);
@@ -132,6 +148,47 @@ static void test_event_lines_with_their_own_time(void **state)
 		"time,comm,detail\n"
 		"2023-11-14T22:13:20.000000000Z,bash,\"main;a:b, c\"\n"
 		",,\n");
+}
+
+static void add_event(
+	struct attar_section *e, uint64_t time, const char *comm, int64_t tid, double share)
+{
+	attar_section_row(e);
+	attar_cell_u64(e, time);
+	attar_cell_text(e, comm);
+	if (tid >= 0)
+		attar_cell_i64(e, tid);
+	else
+		attar_cell_none(e);
+	attar_cell_double(e, share);
+}
+
+/* The text of a cell that is as the one above it is copied. */
+static void test_cells_that_repeat(void **state)
+{
+	struct attar_report *report = attar_report_new("trace");
+	struct attar_section *e = attar_report_events(report, "events");
+
+	attar_section_column(e, "time", ATTAR_UNIT_TIME);
+	attar_section_column(e, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(e, "tid", ATTAR_UNIT_ID);
+	attar_section_column(e, "share", ATTAR_UNIT_COUNT);
+	add_event(e, 1700000000999999999, "a,b", 5, 0.5);
+	add_event(e, 1700000000999999999, "a,b", 5, 0.5);
+	add_event(e, 1700000001000000000, "a,b", 55, 5);
+	add_event(e, 1700000001000000001, "longer than the text that is kept, by far", -1, 0);
+	add_event(e, 1700000000000000009, "longer than the text that is kept, by far", -1, 0);
+	add_event(e, 1700000000000000010, "", 0, 0);
+	add_event(e, 1700000000000000010, "", 5, 5);
+	assert_drawn("csv", plain, report,
+		"time,comm,tid,share\n"
+		"2023-11-14T22:13:20.999999999Z,\"a,b\",5,0.5\n"
+		"2023-11-14T22:13:20.999999999Z,\"a,b\",5,0.5\n"
+		"2023-11-14T22:13:21.000000000Z,\"a,b\",55,5\n"
+		"2023-11-14T22:13:21.000000001Z,\"longer than the text that is kept, by far\",,0\n"
+		"2023-11-14T22:13:20.000000009Z,\"longer than the text that is kept, by far\",,0\n"
+		"2023-11-14T22:13:20.000000010Z,,0,0\n"
+		"2023-11-14T22:13:20.000000010Z,,5,5\n");
 }
 
 static void test_empty_report(void **state)
@@ -148,7 +205,9 @@ int main(void)
 		cmocka_unit_test(test_code_of_tree_nodes),
 		cmocka_unit_test(test_histogram),
 		cmocka_unit_test(test_time_series),
+		cmocka_unit_test(test_a_duration_called_time_is_not_the_time),
 		cmocka_unit_test(test_event_lines_with_their_own_time),
+		cmocka_unit_test(test_cells_that_repeat),
 		cmocka_unit_test(test_empty_report),
 	};
 

@@ -29,6 +29,22 @@ static void test_text_is_escaped(void **state)
 	assert_escaped(escape_text, "\u2027\u202f\u2065\u206a", "\u2027\u202f\u2065\u206a");
 }
 
+static void test_words_of_shells(void **state)
+{
+	static const char *const words[][2] = {{"", "''"}, {"/a/b-c.d:e=f,g@h%i+j^k_1", NULL},
+		{"ä", NULL}, {"a b", "'a b'"}, {"it's", "'it'\\''s'"}, {"$(id)", "'$(id)'"},
+		{"a`id`", "'a`id`'"}, {"a\nid", "'a\nid'"}, {"a\rid", "'a\rid'"},
+		{"\033[31m", "'\033[31m'"}, {"#a", "'#a'"}, {"~", "'~'"}, {"a;b", "'a;b'"}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		struct buf b = {0};
+
+		escape_shell(&b, words[i][0]);
+		assert_string_equal(buf_text(&b), words[i][1] ?: words[i][0]);
+		buf_done(&b);
+	}
+}
+
 /* Overlong, surrogate, beyond Unicode, truncated, alone. */
 static void test_invalid_utf8(void **state)
 {
@@ -76,12 +92,17 @@ static void test_invalid_utf8(void **state)
 static void test_formats(void **state)
 {
 	assert_escaped(escape_json, "\"\\/\n\x01\x7f", "\\\"\\\\/\\u000a\\u0001\\u007f");
+	assert_escaped(escape_json, "a\xc2\x9b\u202e\u2066\u00e4", "a\\u009b\\u202e\\u2066\u00e4");
 	assert_escaped(escape_csv, "a,b", "\"a,b\"");
 	assert_escaped(escape_csv, "say \"x\"", "\"say \"\"x\"\"\"");
 	assert_escaped(escape_csv, "=1+1", "'=1+1");
 	assert_escaped(escape_csv, "@x", "'@x");
 	assert_escaped(escape_csv, "-", "'-");
 	assert_escaped(escape_csv, "-1.5", "-1.5");
+	assert_escaped(escape_csv, "+1.5e-05 %", "+1.5e-05 %");
+	assert_escaped(escape_csv, "-2+3", "'-2+3");
+	assert_escaped(escape_csv, "+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0");
+	assert_escaped(escape_csv, "-1-e", "'-1-e");
 	assert_escaped(escape_csv, "a\r\nb", "a\\x0d\\x0ab");
 	assert_escaped(escape_html, "<a href=\"x\">'&'\x01",
 		"&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;\\x01");
@@ -185,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_is_escaped),
 		cmocka_unit_test(test_invalid_utf8),
+		cmocka_unit_test(test_words_of_shells),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_every_mix_of_characters),
 		cmocka_unit_test(test_every_csv_field),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "attar/event.h"
+#include "attar/private/event.h"
 #include "events.h"
 #include "folder.h"
 
@@ -199,7 +200,7 @@ static void test_expressions_of_attributes(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct attar_event_option option = {cases[i].name, cases[i].value};
 		size_t name_len = 7;
-		const char *expr = attar_event_option_expr(&option, &name_len);
+		const char *expr = event_option_expr(&option, &name_len);
 
 		if (cases[i].expr)
 			assert_string_equal(expr, cases[i].expr);
@@ -247,7 +248,7 @@ static void test_profilers(void **state)
 
 	assert_int_equal(list->n, 5);
 	assert_int_equal(e[1].kind, ATTAR_EVENT_PROFILER);
-	assert_string_equal(attar_event_kind_name(e[1].kind), "profiler");
+	assert_string_equal(event_kind_name(e[1].kind), "profiler");
 	assert_string_equal(e[1].profiler, "profile");
 	assert_string_equal(e[1].name, "profile");
 	assert_int_equal(e[1].n_arguments, 3);
@@ -377,7 +378,7 @@ static void test_excerpt(void **state)
 
 	list = parse("sched:sched_switch//alias=\xc3\xa4\xc3\xb6/key=pid-/");
 	attar_fail(-EINVAL, "key: wrong");
-	assert_int_equal(attar_spec_error(list->at, 39, -EINVAL), -EINVAL);
+	assert_int_equal(spec_error(list->at, 39, -EINVAL), -EINVAL);
 	assert_string_equal(attar_error(),
 		"key: wrong\n    sched:sched_switch//alias=\xc3\xa4\xc3\xb6/key=pid-/\n"
 		"                                        ^");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "attar/private/eventheader.h"
 #include "eventheader/eventheader.h"
 #include "unit.h"
 
@@ -330,7 +331,7 @@ static void test_recognize_format(void **state)
 
 	assert_int_equal(
 		attar_format_parse("user_events", tracefs, sizeof(tracefs) - 1, &format), 0);
-	assert_true(attar_eventheader_format(format));
+	assert_true(eventheader_format(format));
 	PUT("\7\0\0\0\0\0\0\0" PLAIN "\5\0\1\0e\0f\0\2\3");
 	attar_format_print(format, event.bytes, event.n, text, sizeof(text));
 	assert_string_equal(text, "e level=information keyword=0x2a: f=3");

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 
 #include "attar/event.h"
+#include "attar/private/event.h"
 #include "event/catalog.h"
 #include "base/base.h"
 #include "base/file.h"
@@ -671,7 +672,7 @@ static void test_compare_all_with_kernel(void **state)
 	allow_all_files();
 	pid = start_workload(to, from);
 	read_functions();
-	attar_catalog_resolver(catalog, name_function, NULL);
+	catalog_resolver(catalog, name_function, NULL);
 	open_all(&all, pid);
 	enable_kernel(&all, pid);
 	for (size_t i = 0; i < all.n; i++)
@@ -694,7 +695,7 @@ static void test_compare_all_with_kernel(void **state)
 	free(all.kinds);
 	free(all.fds);
 	free(functions);
-	attar_catalog_resolver(catalog, NULL, NULL);
+	catalog_resolver(catalog, NULL, NULL);
 }
 
 /* ---- malformed records ---- */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "attar/event.h"
+#include "attar/private/event.h"
 #include "event/catalog.h"
 #include "base/base.h"
 #include "base/buf.h"
@@ -257,7 +258,7 @@ static void test_functions(void **state)
 	char line[256], name[] = "do_it";
 
 	assert_int_equal(attar_catalog_new(NULL, &catalog), 0);
-	attar_catalog_resolver(catalog, name_it, name);
+	catalog_resolver(catalog, name_it, name);
 	format_of(f)->tracefs = &catalog->tracefs;
 	attar_format_print(f, raw, sizeof(raw), line, sizeof(line));
 	assert_string_equal(line, "do_it+0x4/0x40 [mod]|do_it [mod]|0x0");

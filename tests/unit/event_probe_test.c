@@ -242,6 +242,36 @@ static void test_uprobes_by_pmu(void **state)
 	attar_catalog_free(c);
 }
 
+/* /FILE:function, with a filter, attributes and modifiers. */
+static void test_files_before_functions(void **state)
+{
+	struct attar_catalog *c = catalog(NULL);
+	struct attar_event_list *list;
+	const struct attar_event_spec *e;
+
+	need_uprobes(c, true);
+	list = parse(c,
+		"uprobe:%s:probed_function/__probe_ip>5/stack/,uretprobe:/proc/self/exe:"
+		"probed_function:u,uprobe:../../../../../../../../../proc/self/exe:"
+		"probed_function+1,cs",
+		self_path());
+	e = list->at;
+	assert_int_equal(list->n, 4);
+	for (int i = 0; i < 3; i++)
+		assert_true(is_same((const char *)(uintptr_t)e[i].config1, self_path()));
+	assert_string_equal(e[0].filter, "__probe_ip>5");
+	assert_string_equal(e[0].options[0].name, "stack");
+	assert_string_equal(e[0].format->name, "probed_function");
+	assert_int_equal(e[1].config, 1);
+	assert_true(e[1].exclude_kernel);
+	assert_int_equal(e[2].config2, e[0].config2 + 1);
+	assert_string_equal(e[1].name, "uretprobe:probed_function@\"/proc/self/exe\":u");
+	assert_string_equal(e[2].name,
+		"uprobe:probed_function+0x1@\"../../../../../../../../../proc/self/exe\"");
+	attar_event_list_free(list);
+	attar_catalog_free(c);
+}
+
 /* A name with other characters is in quotes. */
 static void test_quoted_functions(void **state)
 {
@@ -425,13 +455,27 @@ static void test_error_messages(void **state)
 	struct attar_catalog *c = catalog(NULL);
 	char text[4300], want[4300];
 
-	events_refuse(c, "uprobe:x", -EINVAL,
-		"column 9: missing file: the syntax is "
+	events_refuse(c, "uprobe:x", -ENOENT,
+		"column 8: the C library has no function 'x': name the file, as in uprobe:x@FILE");
+	events_refuse(c, "uprobe:x/a==1&&b:2/", -ENOENT,
+		"column 8: the C library has no function 'x': name the file, as in uprobe:x@FILE");
+	events_refuse(c, "uprobe:x//args=(a=$arg1:u8)/", -ENOENT,
+		"column 8: the C library has no function 'x': name the file, as in uprobe:x@FILE");
+	events_refuse(c, "uprobe:0x10", -EINVAL,
+		"column 12: missing file: the syntax is "
 		"uprobe:function@FILE or uprobe:function@\"FILE\"");
 	events_refuse(c, "uprobe:", -EINVAL,
 		"column 8: the syntax of a probe is uprobe:function+offset@FILE");
 	events_refuse(
 		c, "kprobe:", -EINVAL, "column 8: the syntax of a probe is kprobe:function+offset");
+	events_refuse(c, "uprobe:/bin/ls", -EINVAL,
+		"column 8: the syntax of a probe is uprobe:function+offset@FILE");
+	events_refuse(c, "uprobe:x/a/", -ENOENT,
+		"column 8: the C library has no function 'x': name the file, as in uprobe:x@FILE");
+	events_refuse(c, "uprobe:/bin/ls:", -EINVAL,
+		"column 16: the syntax of a probe is uprobe:function+offset@FILE");
+	events_refuse(c, "uprobe:/no/such:x", -ENOENT,
+		"column 8: cannot probe /no/such: No such file or directory");
 	events_refuse(c, "uprobe:x@", -EINVAL,
 		"column 10: missing file: the syntax is "
 		"uprobe:function@FILE or uprobe:function@\"FILE\"");
@@ -587,6 +631,7 @@ int main(void)
 		cmocka_unit_test(test_near_names_in_the_source),
 		cmocka_unit_test(test_paths_without_quotes),
 		cmocka_unit_test(test_uprobes_by_pmu),
+		cmocka_unit_test(test_files_before_functions),
 		cmocka_unit_test(test_quoted_functions),
 		cmocka_unit_test(test_bad_quoted_functions),
 		cmocka_unit_test(test_semaphore),

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-#include "attar/merge.h"
+#include "attar/private/merge.h"
+#include "attar/private/report.h"
 
 static struct attar_report *merged(
 	const struct attar_report *a, const struct attar_report *b, bool by_host)
@@ -12,7 +13,7 @@ static struct attar_report *merged(
 	const struct attar_merge_part parts[] = {{"a", a, 0}, {"b", b, 100}};
 	struct attar_report *out = attar_report_new("p");
 
-	assert_int_equal(attar_merge(parts, 2, by_host, out), 0);
+	assert_int_equal(merge_reports(parts, 2, by_host, out), 0);
 	return out;
 }
 
@@ -255,7 +256,7 @@ static void test_histograms_and_trees(void **state)
 	assert_int_equal(attar_histogram_get_summary(h, &summary), 0);
 	assert_int_equal(summary.count, 8);
 	assert_true(summary.min == 8 && summary.max == 100);
-	assert_int_equal(attar_tree_get_nodes(t), 3);
+	assert_int_equal(tree_get_nodes(t), 3);
 	assert_int_equal(attar_tree_get_node(t, 2, &node), 0);
 	assert_string_equal(node.name, "f");
 	assert_int_equal(node.self, 8);
@@ -266,7 +267,7 @@ static void test_histograms_and_trees(void **state)
 	assert_true(notes.unresolved == 0.5);
 	attar_report_free(out);
 	out = merged(a, b, true);
-	assert_int_equal(attar_tree_get_nodes(attar_report_find_section(out, "stacks")), 8);
+	assert_int_equal(tree_get_nodes(attar_report_find_section(out, "stacks")), 8);
 	assert_non_null(attar_report_find_section(out, "a: latency"));
 	assert_non_null(attar_report_find_section(out, "b: latency"));
 	attar_report_free(out);
@@ -279,7 +280,7 @@ static struct attar_report *time_line(const char *leaf)
 {
 	struct attar_report *report = attar_report_new("p");
 	struct attar_section *t = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
-	struct attar_section *s = attar_report_spans(report, "time line");
+	struct attar_section *s = report_spans(report, "time line");
 	uint32_t root = attar_tree_node(t, ATTAR_TREE_ROOT, ATTAR_FRAME_TASK, "comm", NULL, 0);
 	uint32_t node = attar_tree_node(t, root, ATTAR_FRAME_USER, leaf, "prog", 1);
 
@@ -448,6 +449,132 @@ static void test_time_lines_of_bad_hosts(void **state)
 	}
 }
 
+/* Requests of two sizes, as of blktrace. */
+static struct attar_report *requests(uint64_t small, uint64_t large)
+{
+	struct attar_report *report = attar_report_new("blktrace");
+	struct attar_section *t = attar_report_table(report, "requests");
+	const uint64_t counts[] = {small, large};
+
+	attar_section_column(t, "type", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "size", ATTAR_UNIT_BYTES);
+	attar_section_column(t, "reqs", ATTAR_UNIT_COUNT);
+	attar_section_column(t, "bytes", ATTAR_UNIT_BYTES);
+	for (uint64_t i = 0; i < 2; i++) {
+		attar_section_row(t);
+		attar_cell_text(t, "W");
+		attar_cell_u64(t, i ? 65536 : 4096);
+		attar_cell_u64(t, counts[i]);
+		attar_cell_u64(t, counts[i] * (i ? 65536 : 4096));
+	}
+	return report;
+}
+
+/* The size by which requests are counted is not one of their amounts. */
+static void test_rows_of_different_sizes_are_not_added(void **state)
+{
+	struct attar_report *a = requests(3, 1), *b = requests(2, 5), *out = merged(a, b, false);
+	const struct attar_section *t = attar_report_find_section(out, "requests");
+	char *text;
+
+	assert_int_equal(attar_section_get_rows(t), 2);
+	assert_int_equal(number(t, 0, "size"), 4096);
+	assert_int_equal(number(t, 0, "reqs"), 5);
+	assert_int_equal(number(t, 1, "size"), 65536);
+	assert_int_equal(number(t, 1, "reqs"), 6);
+	assert_int_equal(number(t, 1, "bytes"), 6 * 65536);
+	text = draw_one("prometheus", (struct attar_render_opts){0}, out);
+	assert_non_null(strstr(text, "requests_reqs{type=\"W\",size=\"4096\"} 5\n"));
+	assert_non_null(strstr(text, "requests_reqs{type=\"W\",size=\"65536\"} 6\n"));
+	assert_null(strstr(text, "requests_size"));
+	free(text);
+	attar_report_free(a);
+	attar_report_free(b);
+}
+
+/* "+/-" and "kernel's" */
+static void test_names_of_metrics(void **state)
+{
+	struct attar_report *report = attar_report_new("wall");
+	struct attar_section *t = attar_report_table(report, "the kernel's counts");
+	char *text;
+
+	attar_section_column(t, "+/-", ATTAR_UNIT_NS);
+	attar_section_row(t);
+	attar_cell_u64(t, 1000000000);
+	text = draw_one("prometheus", (struct attar_render_opts){0}, report);
+	assert_non_null(strstr(text, "attar_wall_the_kernels_counts_uncertainty_seconds 1\n"));
+	free(text);
+}
+
+/* How long a thread was observed, and what it did then. */
+static struct attar_report *states(uint64_t ms, double running)
+{
+	struct attar_report *report = attar_report_new("wall");
+	struct attar_section *t = attar_report_table(report, "threads");
+
+	attar_section_column(t, "tid", ATTAR_UNIT_ID);
+	attar_section_column(t, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "time", ATTAR_UNIT_NS);
+	attar_section_column(t, "running", ATTAR_UNIT_PERCENT);
+	attar_section_row(t);
+	attar_cell_u64(t, ms);
+	attar_cell_text(t, "worker");
+	attar_cell_u64(t, ms * 1000000);
+	attar_cell_double(t, running);
+	return report;
+}
+
+/* 75 of 300 ms and 75 of 100 ms are 150 of 400 ms. */
+static void test_percentages_of_a_time(void **state)
+{
+	struct attar_report *a = states(300, 25), *b = states(100, 75), *none = states(0, 0);
+	struct attar_report *out = merged(a, b, false);
+	const struct attar_section *t = attar_report_find_section(out, "threads");
+
+	assert_int_equal(attar_section_get_rows(t), 1);
+	assert_int_equal(number(t, 0, "time"), 400000000);
+	assert_true(number(t, 0, "running") == 37.5);
+	attar_report_free(out);
+	out = merged(none, none, false);
+	t = attar_report_find_section(out, "threads");
+	assert_true(number(t, 0, "running") == 0);
+	attar_report_free(out);
+	attar_report_free(a);
+	attar_report_free(b);
+	attar_report_free(none);
+}
+
+static struct attar_report *result(const char *name, uint64_t most)
+{
+	struct attar_report *report = attar_report_new("sql");
+	struct attar_section *t = attar_report_table(report, name);
+
+	attar_section_column(t, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "m", ATTAR_UNIT_COUNT);
+	attar_section_row(t);
+	attar_cell_text(t, "dd");
+	attar_cell_u64(t, most);
+	return report;
+}
+
+/* SELECT comm, max(bytes) AS m */
+static void test_results_of_queries_are_listed(void **state)
+{
+	struct attar_report *a = result("query 1", 7), *b = result("query 1", 5);
+	struct attar_report *out = merged(a, b, false);
+	const struct attar_section *t = attar_report_find_section(out, "query 1");
+
+	assert_int_equal(attar_section_get_rows(t), 2);
+	assert_string_equal(attar_section_get_cell(t, 0, 0).text, "a");
+	assert_int_equal(number(t, 0, "m"), 7);
+	assert_string_equal(attar_section_get_cell(t, 1, 0).text, "b");
+	assert_int_equal(number(t, 1, "m"), 5);
+	attar_report_free(out);
+	attar_report_free(a);
+	attar_report_free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -459,6 +586,10 @@ int main(void)
 		cmocka_unit_test(test_time_lines),
 		cmocka_unit_test(test_time_series),
 		cmocka_unit_test(test_time_lines_of_bad_hosts),
+		cmocka_unit_test(test_rows_of_different_sizes_are_not_added),
+		cmocka_unit_test(test_percentages_of_a_time),
+		cmocka_unit_test(test_names_of_metrics),
+		cmocka_unit_test(test_results_of_queries_are_listed),
 	};
 
 	return cmocka_run_group_tests_name("fleet", tests, NULL, NULL);

@@ -16,7 +16,7 @@ static struct attar_report *stacks(void)
 	attar_tree_node(s, in, ATTAR_FRAME_JIT, "js;fn", NULL, 5);
 	attar_tree_node(s, in, ATTAR_FRAME_KERNEL, "read\n", "[kernel]", 40);
 	attar_tree_node(s, task, ATTAR_FRAME_UNKNOWN, "", NULL, UINT64_MAX - 100);
-	attar_report_span(report, 1700000000000000000, 1);
+	attar_report_interval(report, 1700000000000000000, 1);
 	return report;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attar/private/symbol.h"
 #include "attar/symbol.h"
 #include "base/base.h"
 #include "inlined.h"
@@ -26,8 +27,8 @@ static attar_location location_of(struct attar_symbols *symbols, uintptr_t addre
 {
 	attar_location file, location;
 
-	assert_int_equal(attar_symbols_file(symbols, "/proc/self/exe", &file), 0);
-	assert_int_equal(attar_symbols_vaddr(symbols, file, vaddr_of(address), &location), 0);
+	assert_int_equal(symbols_find_file(symbols, "/proc/self/exe", &file), 0);
+	assert_int_equal(symbols_vaddr(symbols, file, vaddr_of(address), &location), 0);
 	return location;
 }
 
@@ -112,10 +113,10 @@ static void test_batch(void **state)
 	attar_location here = location_of(symbols, batch.address);
 	attar_location locations[] = {here, 5, location_of(symbols, (uintptr_t)where + 1), here};
 
-	assert_int_equal(attar_symbols_frames_batch(symbols, locations, 4, on_frames, &batch), 0);
+	assert_int_equal(symbols_frames_batch(symbols, locations, 4, on_frames, &batch), 0);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(batch.seen[i], 1);
-	assert_int_equal(attar_symbols_frames_batch(symbols, NULL, 0, on_frames, &batch), 0);
+	assert_int_equal(symbols_frames_batch(symbols, NULL, 0, on_frames, &batch), 0);
 	attar_symbols_free(symbols);
 }
 
@@ -150,9 +151,9 @@ static void test_batch_by_unit(void **state)
 	int n = 0;
 
 	assert_true(here < other && other < there);
-	assert_int_equal(attar_symbols_frames_batch(symbols, locations, 5, count_name, &n), 0);
+	assert_int_equal(symbols_frames_batch(symbols, locations, 5, count_name, &n), 0);
 	assert_int_equal(n, 5);
-	attar_symbols_get_stats(symbols, &stats);
+	symbols_get_stats(symbols, &stats);
 	assert_int_equal(stats.sources_read, 2);
 	attar_symbols_free(symbols);
 }
@@ -172,7 +173,7 @@ static void test_limit(void **state)
 		assert_true(attar_symbols_frames(symbols, there, frames, FRAMES) >= 1);
 		assert_string_equal(strrchr(frames[0].file, '/'), "/symbols.c");
 	}
-	attar_symbols_get_stats(symbols, &stats);
+	symbols_get_stats(symbols, &stats);
 	assert_int_equal(stats.sources_read, 4);
 	assert_int_equal(stats.sources_dropped, 3);
 	attar_symbols_free(symbols);
@@ -183,12 +184,12 @@ static void test_bad_files(void **state)
 	struct attar_symbols *symbols = new_symbols(0);
 	attar_location file = 0, location = 7;
 
-	assert_int_equal(attar_symbols_file(symbols, "/nonexistent", &file), -ENOENT);
-	assert_int_equal(attar_symbols_file(symbols, "/proc/self/maps", &file), -ENOEXEC);
-	assert_int_equal(attar_symbols_file(symbols, "/", &file), -ENOEXEC);
+	assert_int_equal(symbols_find_file(symbols, "/nonexistent", &file), -ENOENT);
+	assert_int_equal(symbols_find_file(symbols, "/proc/self/maps", &file), -ENOEXEC);
+	assert_int_equal(symbols_find_file(symbols, "/", &file), -ENOEXEC);
 	assert_int_equal(file, 0);
-	assert_int_equal(attar_symbols_file(symbols, "/proc/self/exe", &file), 0);
-	assert_int_equal(attar_symbols_vaddr(symbols, file, UINT64_MAX, &location), -ENOENT);
+	assert_int_equal(symbols_find_file(symbols, "/proc/self/exe", &file), 0);
+	assert_int_equal(symbols_vaddr(symbols, file, UINT64_MAX, &location), -ENOENT);
 	assert_int_equal(location, 7);
 	attar_error_clear();
 	attar_symbols_free(symbols);
@@ -198,13 +199,13 @@ static void test_demangle(void **state)
 {
 	char name[16];
 
-	assert_int_equal(attar_symbol_demangle("_Z1fi", name, sizeof(name)), 6);
+	assert_int_equal(symbol_demangle("_Z1fi", name, sizeof(name)), 6);
 	assert_string_equal(name, "f(int)");
-	assert_int_equal(attar_symbol_demangle("_Z1fi.cold", name, sizeof(name)), 14);
+	assert_int_equal(symbol_demangle("_Z1fi.cold", name, sizeof(name)), 14);
 	assert_string_equal(name, "f(int) (.cold)");
-	assert_int_equal(attar_symbol_demangle("_Z1fi", name, 4), 6);
+	assert_int_equal(symbol_demangle("_Z1fi", name, 4), 6);
 	assert_string_equal(name, "f(i");
-	assert_int_equal(attar_symbol_demangle("main", name, sizeof(name)), -ENOENT);
+	assert_int_equal(symbol_demangle("main", name, sizeof(name)), -ENOENT);
 }
 
 int main(void)

@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/private/symbol.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/target.h"
-#include "stats/stack_report.h"
+#include "sections/stack_report.h"
 #include "stream/stream.h"
 #include "symbol/dso.h"
 
@@ -281,7 +282,7 @@ static void test_memory_does_not_grow_with_tasks(void **state)
 	assert_int_equal(s->sent, 2 * end);
 	assert_int_equal(s->whole.total, s->sent);
 	assert_int_equal(s->stream.stats.malformed, 0);
-	attar_symbols_get_stats(s->symbols, &symbols);
+	symbols_get_stats(s->symbols, &symbols);
 	assert_true(symbols.dsos <= DSO_FIXED + 1 + 2 * (PROCS_DEAD_MAX + PIDS / 10 + 2));
 	assert_int_equal(symbols.dsos_refused, 0);
 	close_storm(s);

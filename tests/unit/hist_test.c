@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "attar/private/hist.h"
 #include "base/base.h"
 #include "failing.h"
 #include "stats/hist.h"
@@ -22,6 +23,18 @@ static uint64_t random_word(void)
 static uint64_t random_value(void)
 {
 	return random_word() >> random_word() % 64;
+}
+
+/* Programs in the kernel compute the bucket without an instruction for the highest bit. */
+static void test_powers_by_steps(void **state)
+{
+	for (uint32_t power = 0; power < 64; power++) {
+		const uint64_t value = UINT64_C(1) << power;
+
+		assert_int_equal(bucket_power_by_steps(value), power);
+		assert_int_equal(bucket_power_by_steps(value | (value - 1)), power);
+		assert_int_equal(bucket_power(value | (value >> 1)), power);
+	}
 }
 
 static void test_buckets_cover_all_values(void **state)
@@ -49,9 +62,9 @@ static void test_an_empty_histogram(void **state)
 	assert_int_equal(attar_hist_sum(&h), 0);
 	assert_true(attar_hist_mean(&h) == 0);
 	assert_false(attar_hist_next(&h, &bucket));
-	assert_false(attar_hist_next_power(&h, &bucket));
-	assert_int_equal(attar_hist_memory(&h), 0);
-	attar_hist_reset(&h);
+	assert_false(hist_next_power(&h, &bucket));
+	assert_int_equal(hist_memory(&h), 0);
+	hist_reset(&h);
 	attar_hist_done(&h);
 }
 
@@ -65,7 +78,7 @@ static void test_percentiles_of_one_to_hundred(void **state)
 
 	for (uint64_t i = 100; i; i--)
 		assert_int_equal(attar_hist_add(&h, i), 0);
-	attar_hist_quantiles(&h, shares, ARRAY_SIZE(shares), values);
+	hist_quantiles(&h, shares, ARRAY_SIZE(shares), values);
 	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
 		assert_int_equal(values[i], truth[i]);
 		assert_int_equal(attar_hist_quantile(&h, shares[i]), truth[i]);
@@ -154,7 +167,7 @@ static void test_powers_of_two(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		attar_hist_add(&h, values[i]);
-	for (; attar_hist_next_power(&h, &bucket); n++) {
+	for (; hist_next_power(&h, &bucket); n++) {
 		assert_int_equal(bucket.low, n ? 1 << (n - 1) : 0);
 		assert_int_equal(bucket.last, n ? (1 << n) - 1 : 0);
 		assert_int_equal(bucket.count, counts[n]);
@@ -163,10 +176,10 @@ static void test_powers_of_two(void **state)
 	attar_hist_done(&h);
 	attar_hist_add(&h, UINT64_MAX);
 	bucket = (struct attar_hist_bucket){0};
-	assert_true(attar_hist_next_power(&h, &bucket));
+	assert_true(hist_next_power(&h, &bucket));
 	assert_int_equal(bucket.low, 1ULL << 63);
 	assert_int_equal(bucket.last, UINT64_MAX);
-	assert_false(attar_hist_next_power(&h, &bucket));
+	assert_false(hist_next_power(&h, &bucket));
 	attar_hist_done(&h);
 }
 
@@ -176,17 +189,17 @@ static void test_large_counts(void **state)
 	struct attar_hist h = {0}, all = {0};
 	struct attar_hist_bucket bucket = {0};
 
-	assert_int_equal(attar_hist_add_n(&h, 7, UINT32_MAX), 0);
+	assert_int_equal(hist_add_n(&h, 7, UINT32_MAX), 0);
 	assert_int_equal(attar_hist_add(&h, 7), 0);
 	assert_int_equal(attar_hist_add(&h, 7), 0);
-	assert_int_equal(attar_hist_add_n(&h, 1ULL << 40, 10), 0);
+	assert_int_equal(hist_add_n(&h, 1ULL << 40, 10), 0);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(attar_hist_merge(&all, &h), 0);
 	assert_true(attar_hist_next(&all, &bucket));
 	assert_int_equal(bucket.count, 3 * ((1ULL << 32) + 1));
 	assert_int_equal(all.sum, 21 * ((1ULL << 32) + 1) + (30ULL << 40));
 	assert_int_equal(attar_hist_quantile(&all, 0.5), 7);
-	assert_int_equal(attar_hist_add_n(&h, 1, UINT64_MAX - h.count), 0);
+	assert_int_equal(hist_add_n(&h, 1, UINT64_MAX - h.count), 0);
 	assert_int_equal(attar_hist_add(&h, 7), -EOVERFLOW);
 	assert_int_equal(attar_hist_merge(&h, &all), -EOVERFLOW);
 	assert_int_equal(h.count, UINT64_MAX);
@@ -218,21 +231,21 @@ static void test_memory_is_small_and_bounded(void **state)
 	size_t before;
 
 	attar_hist_add(&h, 1000);
-	assert_true(attar_hist_memory(&h) <= 512);
+	assert_true(hist_memory(&h) <= 512);
 	for (uint64_t v = 1000; v < 1000000; v += 100)
 		attar_hist_add(&h, v);
-	assert_true(attar_hist_memory(&h) <= 3500);
+	assert_true(hist_memory(&h) <= 3500);
 	for (size_t i = 0; i < 20000; i++)
 		attar_hist_add(&h, random_value());
-	assert_true(attar_hist_memory(&h) <= 19000);
+	assert_true(hist_memory(&h) <= 19000);
 	before = failing_calls;
-	attar_hist_reset(&h);
+	hist_reset(&h);
 	for (size_t i = 0; i < 20000; i++)
 		attar_hist_add(&h, random_value());
 	assert_int_equal(h.count, 20000);
 	assert_int_equal(failing_calls, before);
 	attar_hist_done(&h);
-	assert_int_equal(attar_hist_memory(&h), 0);
+	assert_int_equal(hist_memory(&h), 0);
 }
 
 /* Each allocation of a merge fails once: nothing has changed, and the next attempt succeeds. */
@@ -243,7 +256,7 @@ static void test_a_failed_addition_changes_nothing(void **state)
 
 	for (uint64_t v = 1; v < 1000000; v *= 3)
 		attar_hist_add(&from, v);
-	attar_hist_add_n(&from, 9, 1ULL << 33);
+	hist_add_n(&from, 9, 1ULL << 33);
 	failing_from(1);
 	assert_int_equal(attar_hist_add(&h, 5), -ENOMEM);
 	for (size_t n = 1;; n++) {
@@ -266,6 +279,7 @@ static void test_a_failed_addition_changes_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_powers_by_steps),
 		cmocka_unit_test(test_buckets_cover_all_values),
 		cmocka_unit_test(test_an_empty_histogram),
 		cmocka_unit_test(test_percentiles_of_one_to_hundred),

@@ -3,6 +3,7 @@
  * The data of the page; the page is tested in a browser: tests/e2e/test_page.py,
  * test_flamegraph.py.
  */
+#include "attar/private/report.h"
 #include "drawing.h"
 
 static const struct attar_render_opts plain = {0};
@@ -79,7 +80,7 @@ static void test_tables_notes_and_hostile_text(void **state)
 	assert_non_null(strstr(page,
 		"{\"title\":\"attar \\u003c/script>\",\"command\":\"\","
 		"\"profiler\":\"\\u003c/"
-		"script>\",\"version\":\"0.1.0\",\"when\":\"\",\"span\":\"\","
+		"script>\",\"version\":\"1.0.0\",\"when\":\"\",\"span\":\"\","
 		"\"doubt\":0,\"remarks\":[\"\\u003cb>\"],"
 		"\"notes\":\"1 sample seen, 1 lost (50.00%), "
 		"0 throttled; attar itself: 1.00 KiB peak\",\"lost\":1,"
@@ -99,7 +100,7 @@ static void test_one_page_one_report(void **state)
 	FILE *f = tmpfile();
 
 	assert_int_equal(attar_renderer_new("html", f, NULL, &renderer), 0);
-	assert_true(attar_renderer_get_sink(renderer)->whole_run);
+	assert_true(renderer_get_sink(renderer)->whole_run);
 	assert_int_equal(attar_renderer_draw(renderer, report), 0);
 	assert_true(attar_renderer_draw(renderer, report) < 0);
 	assert_string_equal(attar_error(),

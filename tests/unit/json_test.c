@@ -14,7 +14,7 @@ static void test_whole_report(void **state)
 	struct attar_section *s = attar_report_table(report, "functions");
 	uint32_t task, main;
 
-	attar_report_span(report, 1700000000123456789, 1000000000);
+	attar_report_interval(report, 1700000000123456789, 1000000000);
 	attar_report_notes(report, &notes);
 	attar_report_remark(report, "only %d of 4 CPUs", 3);
 	attar_section_column(s, "self", ATTAR_UNIT_PERCENT);

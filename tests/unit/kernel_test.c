@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attar/private/symbol.h"
 #include "attar/symbol.h"
 #include "symbol/kernel.h"
 #include "symbol_child.h"
@@ -94,25 +95,23 @@ static void test_late_symbols(void **state)
 	struct attar_symbols *symbols = new_symbols(list);
 
 	assert_int_equal(
-		attar_symbols_ksymbol(symbols, 0xffffffffc0200000, 0x100, "bpf_prog_a", false), 0);
+		symbols_ksymbol(symbols, 0xffffffffc0200000, 0x100, "bpf_prog_a", false), 0);
 	assert_int_equal(
-		attar_symbols_ksymbol(symbols, 0xffffffffc0200200, 0x100, "bpf_prog_b", false), 0);
-	assert_int_equal(attar_symbols_ksymbol(
-				 symbols, 0xffffffffc0300000, 0x80, "ftrace_trampoline", false),
-		0);
+		symbols_ksymbol(symbols, 0xffffffffc0200200, 0x100, "bpf_prog_b", false), 0);
+	assert_int_equal(
+		symbols_ksymbol(symbols, 0xffffffffc0300000, 0x80, "ftrace_trampoline", false), 0);
 	check(symbols, 0xffffffffc0200010, "bpf_prog_a", "[bpf]", 0x10);
 	check(symbols, 0xffffffffc02002ff, "bpf_prog_b", "[bpf]", 0xff);
 	check(symbols, 0xffffffffc0300000, "ftrace_trampoline", "[kernel.kallsyms]", 0);
 	check_unresolved(symbols, 0xffffffffc0200180);
 	assert_int_equal(
-		attar_symbols_ksymbol(symbols, 0xffffffffc0200000, 0x100, "bpf_prog_a", true), 0);
+		symbols_ksymbol(symbols, 0xffffffffc0200000, 0x100, "bpf_prog_a", true), 0);
 	check(symbols, 0xffffffffc0200010, "bpf_prog_a", "[bpf]", 0x10);
 	assert_int_equal(
-		attar_symbols_ksymbol(symbols, 0xffffffffc0200080, 0x200, "bpf_prog_c", false), 0);
+		symbols_ksymbol(symbols, 0xffffffffc0200080, 0x200, "bpf_prog_c", false), 0);
 	check(symbols, 0xffffffffc0200200, "bpf_prog_c", "[bpf]", 0x180);
 	check_unresolved(symbols, 0xffffffffc0200010);
-	assert_int_equal(
-		attar_symbols_ksymbol(symbols, 0xffffffffc0200000, 0, "none", false), -EINVAL);
+	assert_int_equal(symbols_ksymbol(symbols, 0xffffffffc0200000, 0, "none", false), -EINVAL);
 	attar_symbols_free(symbols);
 	child_clean();
 }

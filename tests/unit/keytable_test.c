@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "attar/keytable.h"
+#include "attar/private/keytable.h"
 #include "base/base.h"
 #include "failing.h"
 
@@ -38,7 +39,7 @@ static uint64_t evicted(const struct attar_keytable *t)
 {
 	struct attar_keytable_stats stats;
 
-	attar_keytable_get_stats(t, &stats);
+	keytable_get_stats(t, &stats);
 	return stats.evicted;
 }
 
@@ -203,7 +204,7 @@ static void test_a_million_keys(void **state)
 	assert_int_equal(attar_keytable_top(t, ATTAR_SCOPE_WHOLE, 0, rows, HEAVY), HEAVY);
 	for (size_t i = 0; i < HEAVY; i++)
 		assert_int_equal(rows[i]->whole.sums[0], TIMES * 10);
-	attar_keytable_get_stats(t, &stats);
+	keytable_get_stats(t, &stats);
 	assert_int_equal(attar_keytable_rows(t, ATTAR_SCOPE_WHOLE, 0, &all, &n), 0);
 	assert_int_equal(n, stats.keys + 1);
 	assert_ptr_equal(all[n - 1], attar_keytable_others(t));
@@ -251,7 +252,7 @@ static void test_merging(void **state)
 		add(b, key, 10);
 		*(uint64_t *)attar_keytable_at_u64(b, key)->value = key;
 	}
-	assert_int_equal(attar_keytable_merge(a, b), 0);
+	assert_int_equal(keytable_merge(a, b), 0);
 	row = attar_keytable_at_u64(a, 99);
 	assert_int_equal(row->interval.sums[0], 10);
 	assert_int_equal(*(uint64_t *)row->value, 99);
@@ -262,7 +263,7 @@ static void test_merging(void **state)
 	assert_true(evicted(a) > evicted(b));
 	o.sums = 2;
 	other = new_table(o);
-	assert_int_equal(attar_keytable_merge(other, a), -EINVAL);
+	assert_int_equal(keytable_merge(other, a), -EINVAL);
 	attar_keytable_free(a);
 	attar_keytable_free(b);
 	attar_keytable_free(other);
@@ -276,7 +277,7 @@ static void test_reset(void **state)
 	for (uint64_t key = 0; key < 100; key++)
 		add(t, key, 1);
 	assert_true(evicted(t) > 0);
-	attar_keytable_reset(t);
+	keytable_reset(t);
 	assert_int_equal(attar_keytable_keys(t), 0);
 	assert_int_equal(evicted(t), 0);
 	assert_int_equal(attar_keytable_others(t)->interval.sums[0], 0);
@@ -326,13 +327,12 @@ static void test_sums_have_limits(void **state)
 	struct attar_keytable *t = new_table((struct attar_keytable_opts){
 		.sums = 2, .keys_max = 8, .rank = 1, .signed_sums = 1 << 1});
 	const uint64_t least = (uint64_t)INT64_MAX + 1;
-	uint64_t sum;
 
 	for (uint64_t key = 0; key < 8; key++) {
 		struct attar_keyrow *row = attar_keytable_at_u64(t, key);
 
-		attar_keysum_add(&row->interval.sums[0], UINT64_MAX / 4 * 3, false);
-		attar_keysum_add(&row->interval.sums[1], least / 4 * 5, true);
+		keysums_add(&row->interval, 2, 0, UINT64_MAX / 4 * 3, false);
+		keysums_add(&row->interval, 2, 1, least / 4 * 5, true);
 	}
 	assert_int_equal(attar_keytable_end_interval(t), 0);
 	for (uint64_t key = 0; key < 8; key++) {
@@ -346,12 +346,64 @@ static void test_sums_have_limits(void **state)
 		assert_non_null(attar_keytable_at_u64(t, key));
 	assert_int_equal(attar_keytable_others(t)->whole.sums[0], UINT64_MAX);
 	assert_int_equal(attar_keytable_others(t)->whole.sums[1], least);
-	sum = least;
-	attar_keysum_add(&sum, 5, true);
-	assert_int_equal(sum, least);
-	sum = INT64_MAX - 1;
-	attar_keysum_add(&sum, 1, true);
-	assert_int_equal(sum, INT64_MAX);
+	assert_true(keysums_is_beyond(&attar_keytable_others(t)->whole, 2, 0));
+	assert_true(keysums_is_beyond(&attar_keytable_others(t)->whole, 2, 1));
+	attar_keytable_free(t);
+}
+
+/* A sum that is equal to a limit does not stay there; one that was beyond does. */
+static void test_limits_are_values_of_sums(void **state)
+{
+	const struct {
+		int64_t values[3], sum;
+		bool is_beyond;
+	} cases[] = {
+		{{INT64_MIN, 5, 0}, INT64_MIN + 5, false},
+		{{1, INT64_MIN, 2}, INT64_MIN + 3, false},
+		{{INT64_MAX, -5, 1}, INT64_MAX - 4, false},
+		{{INT64_MAX - 1, 1, 0}, INT64_MAX, false},
+		{{INT64_MIN, -1, 5}, INT64_MIN, true},
+		{{INT64_MAX, 1, -5}, INT64_MAX, true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		for (int intervals = 0; intervals < 2; intervals++) {
+			struct attar_keytable *t = new_table(
+				(struct attar_keytable_opts){.sums = 1, .signed_sums = 1});
+			const struct attar_keyrow *row = NULL;
+
+			for (int v = 0; v < 3; v++) {
+				row = attar_keytable_at_u64(t, 1);
+				keysums_add(
+					&row->interval, 1, 0, (uint64_t)cases[i].values[v], true);
+				if (intervals)
+					assert_int_equal(attar_keytable_end_interval(t), 0);
+			}
+			assert_int_equal(attar_keytable_end_interval(t), 0);
+			assert_true((int64_t)row->whole.sums[0] == cases[i].sum);
+			assert_int_equal(keysums_is_beyond(&row->whole, 1, 0), cases[i].is_beyond);
+			attar_keytable_at_u64(t, 1);
+			assert_false(keysums_is_beyond(&row->interval, 1, 0));
+			attar_keytable_free(t);
+		}
+}
+
+/* The sum of a run stays at the limit of the first interval that leaves 64 bits. */
+static void test_the_first_limit_stays(void **state)
+{
+	struct attar_keytable *t =
+		new_table((struct attar_keytable_opts){.sums = 1, .signed_sums = 1});
+	const int64_t values[][2] = {{INT64_MAX, 1}, {INT64_MIN, -1}};
+	const struct attar_keyrow *row = NULL;
+
+	for (size_t i = 0; i < 2; i++) {
+		row = attar_keytable_at_u64(t, 1);
+		for (size_t v = 0; v < 2; v++)
+			keysums_add(&row->interval, 1, 0, (uint64_t)values[i][v], true);
+		assert_int_equal(attar_keytable_end_interval(t), 0);
+	}
+	assert_true((int64_t)row->interval.sums[0] == INT64_MIN);
+	assert_true((int64_t)row->whole.sums[0] == INT64_MAX);
 	attar_keytable_free(t);
 }
 
@@ -384,6 +436,8 @@ int main(void)
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_sums_have_limits),
+		cmocka_unit_test(test_limits_are_values_of_sums),
+		cmocka_unit_test(test_the_first_limit_stays),
 		cmocka_unit_test(test_options_out_of_range),
 	};
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attar/attar.h"
+#include "attar/attar-run.h"
 
 /* Creates an object with these options, and frees it. Returns 0 or a negative errno. */
 typedef int make_fn(const void *opts);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attar/private/hist.h"
 #include "profilers/overview/overview.h"
 
 enum { PID = 4194000, MS = 1000000 };
@@ -68,6 +69,14 @@ static bool finds(struct fixture *f, const char *name)
 	find(f);
 	for (size_t i = 0; i < f->n; i++)
 		if (!strcmp(f->findings[i].name, name))
+			return true;
+	return false;
+}
+
+static bool says(const struct fixture *f, const char *words)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (strstr(f->findings[i].evidence, words))
 			return true;
 	return false;
 }
@@ -137,10 +146,28 @@ static void test_locks_beside_sleep(void **state)
 	assert_false(finds(f, "lock"));
 }
 
+/* Nor does it make less what a thread does for half of the time. */
+static void test_a_busy_thread_beside_sleep(void **state)
+{
+	struct fixture *f = *state;
+
+	set_part(f, PART_KERNEL, 3 * second);
+	f->sums.parts[PART_USER] = f->process.parts[PART_USER] = 2 * second;
+	f->sums.parts[PART_SLEEP] = f->process.parts[PART_SLEEP] = 45 * second;
+	f->sums.active = 50 * second;
+	assert_true(finds(f, "kernel"));
+	assert_string_equal(f->findings[0].name, "kernel");
+	assert_string_equal(f->findings[0].value_text, "60.0 %");
+	assert_string_equal(f->findings[1].name, "user code");
+	assert_true(says(f, "the value is the share of the time without sleep"));
+	f->sums.parts[PART_USER] -= second / 100;
+	assert_false(finds(f, "kernel"));
+}
+
 static void fill(struct attar_hist *hist, uint64_t n, uint64_t value)
 {
-	attar_hist_reset(hist);
-	attar_hist_add_n(hist, value, n);
+	hist_reset(hist);
+	hist_add_n(hist, value, n);
 }
 
 static void test_run_delay(void **state)
@@ -152,6 +179,7 @@ static void test_run_delay(void **state)
 	f->sums.latencies[LATENCY_RUN] = &hist;
 	fill(&hist, 100, 21 * MS);
 	assert_true(finds(f, "run delay"));
+	assert_non_null(strstr(f->findings[0].evidence, "; 100 waits, the longest 21.0 ms"));
 	fill(&hist, 99, 21 * MS);
 	assert_false(finds(f, "run delay"));
 	fill(&hist, 100, 19 * MS);
@@ -168,6 +196,7 @@ static void test_block_latency(void **state)
 	struct attar_hist hist = {0};
 
 	f->sums.latencies[LATENCY_BLOCK] = &hist;
+	f->sums.parts[PART_DISK] = second / 2;
 	fill(&hist, 10, 51 * MS);
 	assert_true(finds(f, "block latency"));
 	assert_string_equal(f->findings[0].command, "attar biolatency -D");
@@ -175,6 +204,11 @@ static void test_block_latency(void **state)
 	assert_false(finds(f, "block latency"));
 	fill(&hist, 10, 49 * MS);
 	assert_false(finds(f, "block latency"));
+	fill(&hist, 10, 51 * MS);
+	f->sums.parts[PART_DISK]--; /* the requests are of others */
+	assert_false(finds(f, "block latency"));
+	f->overview.has_selection = false;
+	assert_true(finds(f, "block latency"));
 	attar_hist_done(&hist);
 }
 
@@ -227,12 +261,56 @@ static void test_system(void **state)
 	assert_false(finds(f, "OOM kill"));
 	f->sums.system.oom_kills = 1;
 	assert_true(finds(f, "OOM kill"));
+	assert_false(finds(f, "swap"));
+	f->sums.system.swap_ins = 1000;
+	assert_true(finds(f, "swap"));
+	f->sums.system.swap_ins = 999;
+	assert_false(finds(f, "swap"));
+	f->sums.system.drops = 10;
+	assert_true(finds(f, "dropped packets"));
+	f->sums.system.drops = 9;
+	assert_false(finds(f, "dropped packets"));
+	f->sums.system.hot = 1;
+	assert_true(finds(f, "thermal throttling"));
+}
+
+/* Messages of the kernel, and whom it killed. */
+static void test_kernel_log(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_false(finds(f, "kernel log"));
+	f->overview.log = (struct kernel_log){.errors = 1, .error = "I/O error, dev sda"};
+	assert_true(finds(f, "kernel log"));
+	assert_string_equal(
+		f->findings[0].evidence, "message about errors; the first one: I/O error, dev sda");
+	f->overview.log = (struct kernel_log){.killed = "7 (java)"};
+	f->sums.system.oom_kills = 1;
+	f->overview.has_selection = false;
+	assert_true(finds(f, "OOM kill"));
+	assert_non_null(strstr(f->findings[0].evidence, "; the last one was process 7 (java)"));
+}
+
+/* Locks of a database that are held while their holders wait for disks are no cause. */
+static void test_locks_beside_disks(void **state)
+{
+	struct fixture *f = *state;
+
+	f->overview.peers = (struct peers){
+		.n = 1, .looks = 100, .waiting_backends = 300, .at = {{.pid = PID, .seen = 100}}};
+	set_part(f, PART_DISK, 4 * second);
+	find(f);
+	assert_string_equal(f->findings[0].name, "database lock");
+	set_part(f, PART_DISK, 6 * second);
+	find(f);
+	assert_string_equal(f->findings[0].name, "disk");
+	assert_string_equal(f->findings[1].name, "database lock");
 }
 
 static void test_order(void **state)
 {
 	static const char *const names[] = {
-		"OOM kill", "disk", "user code", "failing calls", "major faults", "steal"};
+		"OOM kill", "failing calls", "disk", "major faults", "user code", "steal"};
 	static char program[] = "./slow", argument[] = "it's";
 	static char *const command[] = {program, argument, NULL};
 	struct fixture *f = *state;
@@ -251,8 +329,8 @@ static void test_order(void **state)
 	assert_string_equal(f->findings[0].value_text, "2 processes");
 	assert_string_equal(f->findings[0].command, "attar oomkill -a -- ./slow 'it'\\''s'");
 	/* the process is none of this machine, and its command must run again */
-	assert_string_equal(f->findings[1].command, "attar offcpu -D -- ./slow 'it'\\''s'");
-	assert_string_equal(f->findings[3].command, "attar syscalls -- ./slow 'it'\\''s'");
+	assert_string_equal(f->findings[2].command, "attar offcpu -D -- ./slow 'it'\\''s'");
+	assert_string_equal(f->findings[1].command, "attar syscalls -- ./slow 'it'\\''s'");
 	assert_string_equal(f->findings[5].command, "attar cpu-util -i 1s -a -- ./slow 'it'\\''s'");
 }
 
@@ -274,14 +352,6 @@ static void test_short_waits(void **state)
 	attar_hist_done(&hist);
 }
 
-static bool says(const struct fixture *f, const char *words)
-{
-	for (size_t i = 0; i < f->n; i++)
-		if (strstr(f->findings[i].evidence, words))
-			return true;
-	return false;
-}
-
 /* Requests and waits during pauses are not among those that are shown. */
 static void test_observed(void **state)
 {
@@ -295,12 +365,10 @@ static void test_observed(void **state)
 	find(f);
 	assert_true(says(f, "; 312 requests of "));
 	assert_true(says(f, "; 312 requests, the longest"));
-	assert_true(says(f, "; 312 waits, the longest"));
 	f->sums.scale = 2;
 	find(f);
 	assert_true(says(f, "; 312 requests observed of "));
 	assert_true(says(f, "; 312 requests observed, the longest"));
-	assert_true(says(f, "; 312 waits observed, the longest"));
 	attar_hist_done(&hist);
 }
 
@@ -328,6 +396,25 @@ static void test_doubt(void **state)
 	assert_true(says(f, "of the events were lost"));
 }
 
+/* Less than the time that each finding needs, or sleeps of a service. */
+static void test_doubt_that_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	f->sums.scale = 2;
+	set_part(f, PART_PEER, second / 10);
+	f->sums.active = second;
+	f->sums.doubt[PART_PEER] = 0.49e9;
+	assert_false(finds(f, "unreliable"));
+	f->sums.doubt[PART_PEER] = 0.51e9;
+	assert_true(finds(f, "unreliable"));
+	f->sums.doubt[PART_PEER] = 0;
+	f->sums.doubt[PART_SLEEP] = 9e9;
+	assert_true(finds(f, "unreliable"));
+	f->sums.is_service = true;
+	assert_false(finds(f, "unreliable"));
+}
+
 /* The times of threads that have no process are in no process. */
 static void test_one_process_is_not_spread(void **state)
 {
@@ -343,10 +430,10 @@ static void test_one_process_is_not_spread(void **state)
 /* A thread that is in one reading only, or has the number of an earlier one, is unknown. */
 static void test_thread_scheds(void **state)
 {
-	struct thread_sched before[] = {{2, 10, 20, 3}, {4, 10, 20, 3}, {5, 10, 20, 3},
-		{6, 10, 20, 3}, {7, 10, 20, 3}},
-			    after[] = {{3, 11, 22, 4}, {4, 11, 22, 7}, {5, 9, 22, 7},
-				    {6, 11, 19, 7}, {7, 11, 22, 2}};
+	struct thread_sched before[] = {{2, 10, 10, 20, 3}, {4, 10, 10, 20, 3}, {5, 10, 10, 20, 3},
+		{6, 10, 10, 20, 3}, {7, 10, 10, 20, 3}},
+			    after[] = {{3, 11, 11, 22, 4}, {4, 11, 11, 22, 7}, {5, 9, 9, 22, 7},
+				    {6, 11, 11, 19, 7}, {7, 11, 11, 22, 2}};
 	const struct thread_scheds from = {1, before, 5}, to = {2, after, 5}, none = {0};
 	struct thread_sched change;
 
@@ -355,6 +442,7 @@ static void test_thread_scheds(void **state)
 		assert_int_equal(thread_scheds_change(&from, &to, tid, &change), tid == 4);
 	assert_true(thread_scheds_change(&from, &to, 4, &change));
 	assert_int_equal(change.tid, 4);
+	assert_int_equal(change.time, 1);
 	assert_int_equal(change.ran, 1);
 	assert_int_equal(change.delay, 2);
 	assert_int_equal(change.turns, 4);
@@ -429,15 +517,170 @@ static void test_turn_that_does_not_end(void **state)
 	assert_int_equal(recorded.paused_at, 0);
 }
 
+/* ---- counts ---- */
+
+/* The process is on a CPU for this time, by the events; they are read at the ends of the report. */
+static void set_counts(struct fixture *f, uint64_t seen)
+{
+	static struct usage began, now;
+
+	began = (struct usage){.pid = PID, .started = 7, .user = 50, .cpu = 100};
+	now = (struct usage){.pid = PID, .started = 7, .user = 550, .cpu = 800};
+	f->overview.usage.began = (struct usages){.time = -10 * second, .at = &began, .n = 1};
+	f->overview.usage.now = (struct usages){.at = &now, .n = 1};
+	f->sums.has_all_cpus = true;
+	f->process.threads = 2;
+	f->process.counts = (struct overview_counts){.threads = 1};
+	set_part(f, PART_USER, seen);
+}
+
+/* utime and stime have 7 s, also of a thread that has ended. */
+static void test_times_of_a_process(void **state)
+{
+	static const struct {
+		uint64_t ms;
+		bool is_said;
+	} cases[] = {{7000, false}, {6470, false}, {6450, true}, {7530, false}, {7550, true}};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		set_counts(f, cases[i].ms * MS);
+		find(f);
+		assert_int_equal(says(f, "; uncertain: the kernel counted 6.96 to 7.04 s on a CPU, "
+					 "the events show "),
+			cases[i].is_said);
+	}
+	assert_true(says(f, "the events show 7.55 s"));
+	f->overview.usage.now.time = 100 * MS; /* for two threads */
+	find(f);
+	assert_false(says(f, "uncertain"));
+	f->overview.usage.now.time = 0;
+	f->sums.system.taken = 0.01; /* by interrupts, in one of both times only */
+	find(f);
+	assert_false(says(f, "uncertain"));
+	f->sums.system.taken = 0;
+	f->sums.has_all_cpus = false;
+	find(f);
+	assert_false(says(f, "uncertain"));
+	f->sums.has_all_cpus = true;
+	f->overview.usage.now.at[0].started = 8; /* another process with this number */
+	find(f);
+	assert_false(says(f, "uncertain"));
+}
+
+/* The counts of threads that still exist are more exact. */
+static void test_times_of_threads(void **state)
+{
+	static const struct {
+		enum overview_part part;
+		enum thread_check_time time;
+		const char *words;
+	} cases[] = {{PART_USER, CHECK_RUNNING, "4.99 to 5.01 s on a CPU, the events show 4.40 s"},
+		{PART_READY, CHECK_READY,
+			"4.99 to 5.01 s waiting for a CPU, the events show 4.40 s"},
+		{PART_LOCK, CHECK_OFF,
+			"4.99 to 5.01 s neither on a CPU nor waiting for one, the "
+			"events show 4.40 s"}};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct overview_counts *counts = &f->process.counts;
+
+		set_counts(f, 0);
+		set_part(f, cases[i].part, 5 * second);
+		f->process.threads = 1;
+		*counts = (struct overview_counts){.threads = 1, .slack = 10 * MS};
+		counts->counted[cases[i].time] = 5 * second;
+		counts->seen[cases[i].time] = UINT64_C(4400) * MS;
+		find(f);
+		assert_true(says(f, cases[i].words));
+		f->overview.usage.began.at[0].state = 'R'; /* in the run queue, or on a CPU */
+		find(f);
+		assert_int_equal(says(f, "uncertain"), cases[i].time != CHECK_READY);
+		f->overview.usage.began.at[0].state = 'S';
+		counts->queued = 200 * MS;
+		find(f);
+		assert_int_equal(says(f, "uncertain"), cases[i].time != CHECK_OFF);
+		counts->counted[cases[i].time] = UINT64_C(4400) * MS;
+		counts->seen[cases[i].time] = 5 * second;
+		find(f);
+		assert_int_equal(says(f, "uncertain"), cases[i].time != CHECK_READY);
+		counts->counted[cases[i].time] = 5 * second;
+		counts->seen[cases[i].time] = UINT64_C(4500) * MS;
+		counts->queued = 0;
+		find(f);
+		assert_false(says(f, "uncertain"));
+	}
+}
+
+/* 5 of 7 s are user code by the kernel's count. */
+static void test_division_of_cpu_time(void **state)
+{
+	static const struct {
+		uint64_t user, irq, samples, turns;
+		bool is_said;
+	} cases[] = {{5000, 0, 1000, 10, false}, {3000, 0, 1000, 10, true},
+		{3000, 0, 20, 10, false}, {3000, 0, 1000, 700, false},
+		{3000, 2000, 1000, 10, false}, {6900, 0, 1000, 10, true}};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		set_counts(f, 0);
+		f->sums.is_divided = true;
+		f->process.threads = 1;
+		f->process.counts = (struct overview_counts){.seen = {7 * second},
+			.counted = {7 * second},
+			.turns = cases[i].turns,
+			.threads = 1,
+			.samples = cases[i].samples,
+			.sampled = cases[i].samples * 10 * MS};
+		set_part(f, PART_USER, cases[i].user * MS);
+		f->process.parts[PART_IRQ] = cases[i].irq * MS;
+		f->process.parts[PART_KERNEL] = (7000 - cases[i].user - cases[i].irq) * MS;
+		find(f);
+		assert_int_equal(says(f, "the kernel counted 64 to 79 % of its CPU time as time of "
+					 "user code, the samples show "),
+			cases[i].is_said);
+	}
+	assert_true(says(f, "the samples show 99 %"));
+}
+
+/* Of 10 ms each. */
+static void test_number_of_samples(void **state)
+{
+	static const struct {
+		uint64_t n;
+		bool is_said;
+	} cases[] = {{700, false}, {535, false}, {525, true}, {865, false}, {885, true}};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		set_counts(f, 7 * second);
+		f->sums.has_clock = true;
+		f->process.counts.samples = cases[i].n;
+		f->process.counts.sampled = cases[i].n * 10 * MS;
+		find(f);
+		assert_int_equal(says(f, "; uncertain: it has "), cases[i].is_said);
+	}
+	assert_true(says(f, "it has 885 samples, its time on a CPU makes 700"));
+	f->sums.has_clock = false;
+	find(f);
+	assert_false(says(f, "uncertain"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
-		TEST(test_locks_beside_sleep), TEST(test_run_delay), TEST(test_block_latency),
-		TEST(test_counts), TEST(test_system), TEST(test_order), TEST(test_short_waits),
-		TEST(test_observed), TEST(test_doubt), TEST(test_turn_that_does_not_end),
+		TEST(test_locks_beside_sleep), TEST(test_a_busy_thread_beside_sleep),
+		TEST(test_run_delay), TEST(test_block_latency), TEST(test_counts),
+		TEST(test_system), TEST(test_kernel_log), TEST(test_locks_beside_disks),
+		TEST(test_order), TEST(test_short_waits), TEST(test_observed), TEST(test_doubt),
+		TEST(test_doubt_that_changes_nothing), TEST(test_turn_that_does_not_end),
 		TEST(test_one_process_is_not_spread), TEST(test_thread_scheds),
-		TEST(test_running_process), TEST(test_target_of_the_user)};
+		TEST(test_running_process), TEST(test_target_of_the_user),
+		TEST(test_times_of_a_process), TEST(test_times_of_threads),
+		TEST(test_division_of_cpu_time), TEST(test_number_of_samples)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attar/private/perf.h"
 #include "base/base.h"
 #include "base/check_arg.h"
 #include "base/file.h"
@@ -93,7 +94,7 @@ static void read_a_record(size_t bytes)
 	uint64_t tail;
 
 	event_open(&e, bytes);
-	assert_int_equal(attar_ring_size(e.rings[0]), expected(bytes));
+	assert_int_equal(ring_data_size(e.rings[0]), expected(bytes));
 	put(&e, &record, sizeof(record), (size_t)page);
 	put_u64(&e, sizeof(record), offsetof(struct perf_event_mmap_page, data_head));
 	attar_ring_begin(e.rings[0]);
@@ -116,7 +117,7 @@ static void read_an_area(size_t bytes)
 	size_t at;
 
 	event_open(&e, 128 * KIB);
-	at = (size_t)page + attar_ring_size(e.rings[0]);
+	at = (size_t)page + ring_data_size(e.rings[0]);
 	assert_int_equal(attar_aux_new(e.rings[0], bytes, false, &aux), 0);
 	assert_int_equal(attar_aux_size(aux), expected(bytes));
 	assert_int_equal(e.rings[0]->page->aux_offset, at);

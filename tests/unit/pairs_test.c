@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "attar/private/pairs.h"
 #include "failing.h"
 #include "random.h"
 #include "stats/pairs.h"
@@ -225,7 +226,11 @@ static void test_open_starts_are_listed_and_closed(void **state)
 		assert_int_equal(s->time, i);
 	}
 	assert_null(attar_pairs_next_open(p, s));
+	s = pairs_find_open(p, &key, 8);
+	assert_non_null(s);
+	assert_int_equal(s->time, 9);
 	assert_int_equal(attar_pairs_drop(p, &key, 8), 1);
+	assert_null(pairs_find_open(p, &key, 8));
 	assert_int_equal(attar_pairs_drop(p, &key, 8), 0);
 	attar_pairs_close(p);
 	assert_int_equal(unpaired(p, ATTAR_UNPAIRED_OPEN), 7);

@@ -65,11 +65,54 @@ static void test_one_side(void **state)
 	pause_estimate(&thread, rows, 1);
 	check_ms(rows->estimate, 1000);
 	check_ms(rows->doubt, 100);
+	thread.has_ended = true; /* nothing tells what it did until then */
+	pause_estimate(&thread, rows, 1);
+	check_ms(rows->estimate, 1000);
+	check_ms(rows->doubt, 500);
 	thread = second;
 	thread.watched[PAUSE_BEFORE] = 0;
 	pause_estimate(&thread, after, 1);
 	check_ms(after->estimate, 500);
 	pause_estimate(&thread, after, 0);
+}
+
+/*
+ * Sleeps, and waits for a lock: half of the waits each, in 100 turns a second. In the pause,
+ * the thread had half as many turns, so that the sleeps were half as long, or ended by something
+ * else: between 400 and 200 of 800 ms.
+ */
+static void test_sleeps_are_as_long(void **state)
+{
+	struct pause_thread thread = {.length = 1000 * MS,
+		.watched = {1000 * MS, 1000 * MS},
+		.turns = {100, 100},
+		.is_counted = true,
+		.times = {100 * MS, 100 * MS, 800 * MS},
+		.counted_turns = 50};
+	struct pause_row rows[] = {row_of(PAUSE_BEFORE, TIME_WAITS, 400),
+		row_of(PAUSE_BEFORE, TIME_WAITS, 400), row_of(PAUSE_BEFORE, TIME_RUNNING, 200),
+		row_of(PAUSE_AFTER, TIME_WAITS, 400), row_of(PAUSE_AFTER, TIME_WAITS, 400),
+		row_of(PAUSE_AFTER, TIME_RUNNING, 200)};
+
+	(void)state;
+	rows[0].is_timed = rows[3].is_timed = true;
+	pause_estimate(&thread, rows, 6);
+	check_ms(rows[0].estimate + rows[3].estimate, 250);
+	check_ms(rows[1].estimate + rows[4].estimate, 550);
+	check_ms(rows[2].estimate + rows[5].estimate, 100);
+	check_ms(rows[0].bias + rows[3].bias, -150);
+	check_ms(rows[1].bias + rows[4].bias, 150);
+	check_ms(rows[2].bias + rows[5].bias, 0);
+	thread.counted_turns = 500; /* no more than all waits */
+	pause_estimate(&thread, rows, 6);
+	check_ms(rows[0].estimate + rows[3].estimate, 700);
+	thread.turns[PAUSE_AFTER] = 9; /* too few */
+	pause_estimate(&thread, rows, 6);
+	check_ms(rows[0].bias, 0);
+	thread.is_counted = false;
+	pause_estimate(&thread, rows, 6);
+	check_ms(rows[0].bias, 0);
+	check_ms(rows[0].estimate + rows[3].estimate, 400);
 }
 
 /* 1,000 turns a second, then 10. */
@@ -195,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_half_is_as_before),
 		cmocka_unit_test(test_steady_load), cmocka_unit_test(test_one_side),
+		cmocka_unit_test(test_sleeps_are_as_long),
 		cmocka_unit_test(test_turns_show_the_change),
 		cmocka_unit_test(test_few_turns_show_nothing),
 		cmocka_unit_test(test_times_show_the_change),

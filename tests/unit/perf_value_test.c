@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "attar/private/perf.h"
 #include "folder.h"
 #include "perf/hybrid.h"
 #include "perf/value.h"
@@ -74,15 +75,15 @@ static void test_joins_the_parts_of_a_task(void **state)
 			   little = judged(100, 1000, 300, true),
 			   less = judged(100, 1000, 100, true), whole = {0};
 
-	attar_value_join(&whole, &big);
-	attar_value_join(&whole, &little);
+	value_join(&whole, &big);
+	value_join(&whole, &little);
 	assert_int_equal(whole.quality, ATTAR_QUALITY_EXACT);
 	assert_int_equal(whole.value, 800);
 	assert_int_equal(whole.time_enabled, 1000);
 
 	whole = (struct attar_value){0};
-	attar_value_join(&whole, &big);
-	attar_value_join(&whole, &less);
+	value_join(&whole, &big);
+	value_join(&whole, &less);
 	assert_int_equal(whole.quality, ATTAR_QUALITY_SCALED);
 	assert_int_equal(whole.value, 1000);
 }

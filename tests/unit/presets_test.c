@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "attar/builtin.h"
 #include "base/base.h"
 #include "presets/presets.h"
 
@@ -90,7 +91,7 @@ static void test_mistakes_are_named(void **state)
 static void test_hidden_options_are_hidden_in_the_preset_only(void **state)
 {
 	const struct attar_profiler *p = parse(BEGIN "run: snoop\nwithout: tasks\n"),
-				    *snoop = attar_profiler_find("snoop");
+				    *snoop = profiler_find("snoop");
 	size_t i = 0;
 
 	while (strcmp(p->options[i].name, "tasks") != 0)

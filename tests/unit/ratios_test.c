@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "profilers/lib/ratios.h"
-#include "stats/count_table.h"
+#include "sections/count_table.h"
 
 #define SPEC(name_, type_, config_)                                                                \
 	{                                                                                          \

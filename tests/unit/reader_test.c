@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "attar/private/symbol.h"
 #include "symbol/reader_call.h"
 #include "symbol/reader_sandbox.h"
 #include "symbol/symbols.h"
@@ -266,7 +267,7 @@ static void look_up(const char *mode, struct attar_symbols **symbols, struct att
 
 	setenv(MODE, mode, 1);
 	assert_int_equal(attar_symbols_new(NULL, symbols), 0);
-	assert_int_equal(attar_symbols_file(*symbols, "/proc/self/exe", &file), 0);
+	assert_int_equal(symbols_find_file(*symbols, "/proc/self/exe", &file), 0);
 	assert_int_equal(attar_symbols_frames(*symbols, file + 16, frame, 1), 1);
 }
 
@@ -284,7 +285,7 @@ static void test_good_answer(void **state)
 	assert_int_equal(frame.line, 7);
 	assert_int_equal(frame.build_id_size, 20);
 	assert_null(readers_failed(symbols, &n));
-	assert_int_equal(attar_symbols_file(symbols, "/proc/self/exe", &file), 0);
+	assert_int_equal(symbols_find_file(symbols, "/proc/self/exe", &file), 0);
 	for (uint64_t at = 47; at >= 16; at--) { /* from the answer to 16 */
 		assert_int_equal(attar_symbols_resolve(symbols, file + at, &symbol), 0);
 		assert_int_equal(symbol.offset, at);
@@ -351,7 +352,7 @@ static void test_floods(void **state)
 
 		setenv(MODE, modes[i], 1);
 		assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
-		assert_int_equal(attar_symbols_file(symbols, name, &file), 0);
+		assert_int_equal(symbols_find_file(symbols, name, &file), 0);
 		assert_int_equal(attar_symbols_resolve(symbols, file + 16, &symbol), -ENOENT);
 		assert_non_null(readers_failed(symbols, &n));
 		assert_true(base_now() - began < 10 * READER_REQUEST_NS);
@@ -380,7 +381,7 @@ static void test_many_users(void **state)
 	for (unsigned i = 0; i < USERS; i++) {
 		snprintf(names[i], sizeof(names[i]), "%s/%u", path, i);
 		copy_program(names[i], FIRST_USER + i);
-		assert_int_equal(attar_symbols_file(symbols, names[i], &files[i]), 0);
+		assert_int_equal(symbols_find_file(symbols, names[i], &files[i]), 0);
 	}
 	for (unsigned turn = 0; turn < 2; turn++)
 		for (unsigned i = 0; i < USERS; i++) {
@@ -434,7 +435,7 @@ static void test_failures_are_limited(void **state)
 	for (int i = 0; i < 2 * READER_OWN_FAILURES_MAX; i++) {
 		snprintf(name, sizeof(name), "%s/%d", path, i);
 		copy_program(name, geteuid());
-		assert_int_equal(attar_symbols_file(symbols, name, &file), 0);
+		assert_int_equal(symbols_find_file(symbols, name, &file), 0);
 		unlink(name);
 		if (i + 1 == READER_OWN_FAILURES_MAX)
 			started = symbols->readers->lives;
@@ -460,10 +461,10 @@ static void test_without_readers(void **state)
 
 		attar_symbols_use_readers(programs[i]);
 		assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
-		assert_int_equal(attar_symbols_file(symbols, "/proc/self/exe", &file), 0);
+		assert_int_equal(symbols_find_file(symbols, "/proc/self/exe", &file), 0);
 		assert_null(readers_failed(symbols, &n));
 		assert_int_equal(
-			attar_symbols_vaddr(symbols, file, (uint64_t)(uintptr_t)0, &location), 0);
+			symbols_vaddr(symbols, file, (uint64_t)(uintptr_t)0, &location), 0);
 		attar_symbols_resolve(symbols, location, &symbol);
 		attar_symbols_free(symbols);
 	}

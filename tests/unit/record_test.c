@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "attar/private/record.h"
 #include "attar/record.h"
 #include "record/uapi.h"
 
@@ -199,8 +200,7 @@ static void test_records_with_unused_bytes(void **state)
 {
 	const uint64_t ksymbol[] = {HEADER(PERF_RECORD_KSYMBOL, 0, 11), 0xffffffff81000000,
 		PAIR(64, 1), 0x676f72705f667062 /* "bpf_prog" */, 0, TRAILER, 1, 2};
-	const uint64_t bpf[] = {
-		HEADER(PERF_RECORD_BPF_EVENT, 0, 9), PAIR(1, 42), 3, TRAILER, 1, 2};
+	const uint64_t bpf[] = {HEADER(PERF_RECORD_BPF_EVENT, 0, 9), PAIR(1, 42), 3, TRAILER, 1, 2};
 	const uint64_t poke[] = {HEADER(PERF_RECORD_TEXT_POKE, 0, 10), 0xffffffff81000000,
 		0x0000009000050005 /* 5 bytes become 5 others */, 0x909090, TRAILER, 1, 2};
 	struct attar_record rec;
@@ -248,9 +248,8 @@ static void test_malformed_messages(void **state)
 		attar_error(), "malformed COMM record of 56 bytes: only 48 bytes are available");
 	assert_int_equal(attar_record_parse(&layout, unknown, sizeof(unknown), &rec), 0);
 	assert_int_equal(rec.type, 200);
-	assert_string_equal(attar_record_name(200), "?");
-	assert_string_equal(
-		attar_record_name(PERF_RECORD_CALLCHAIN_DEFERRED_), "CALLCHAIN_DEFERRED");
+	assert_string_equal(record_name(200), "?");
+	assert_string_equal(record_name(PERF_RECORD_CALLCHAIN_DEFERRED_), "CALLCHAIN_DEFERRED");
 }
 
 static void test_alignment_and_size(void **state)
@@ -351,6 +350,31 @@ static void test_wide_register_abi(void **state)
 	assert_int_equal(rec.sample.rest_size, 16);
 }
 
+/* Two vector registers of two words and a predicate register of one follow the user register. */
+static void test_vector_registers_are_skipped(void **state)
+{
+	const uint64_t sizes = 2 | 2 << 16 | 1ULL << 32 | 1ULL << 48;
+	const uint64_t bytes[] = {
+		HEADER(PERF_RECORD_SAMPLE, 0, 10), 6, 77, sizes, 1, 2, 3, 4, 5, 0x1234};
+	const uint64_t alone[] = {HEADER(PERF_RECORD_SAMPLE, 0, 5), 4, 1 | 1 << 16, 9, 0x1234};
+	const uint64_t large[] = {HEADER(PERF_RECORD_SAMPLE, 0, 5), 6, 77, 3 | 1 << 16, 1};
+	const uint64_t type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_PHYS_ADDR;
+	struct attar_record rec;
+
+	assert_int_equal(parse_as(type, bytes, sizeof(bytes), &rec), 0);
+	assert_int_equal(rec.sample.regs_user.abi, PERF_SAMPLE_REGS_ABI_64);
+	assert_int_equal(rec.sample.regs_user.nr, 1);
+	assert_int_equal(rec.sample.regs_user.values[0], 77);
+	assert_int_equal(rec.sample.phys_addr, 0x1234);
+	assert_int_equal(parse_as(type, alone, sizeof(alone), &rec), 0);
+	assert_int_equal(rec.sample.regs_user.nr, 0);
+	assert_int_equal(rec.sample.phys_addr, 0x1234);
+	assert_int_equal(parse_as(type, large, sizeof(large), &rec), -EBADMSG);
+	assert_string_equal(attar_error(), "malformed SAMPLE record of 40 bytes: "
+					   "3 words of user vector registers do not fit");
+	assert_int_equal(parse_as(type, large, 24, &rec), -EBADMSG);
+}
+
 /* As returned by read(2): a single counter, then a group of two. */
 static void test_read_blocks(void **state)
 {
@@ -449,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_data_sizes_are_whole_words),
 		cmocka_unit_test(test_raw_sizes),
 		cmocka_unit_test(test_wide_register_abi),
+		cmocka_unit_test(test_vector_registers_are_skipped),
 		cmocka_unit_test(test_read_blocks),
 		cmocka_unit_test(test_alignment_and_size),
 	};

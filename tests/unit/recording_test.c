@@ -406,6 +406,26 @@ static void test_aux_and_odd_records(void **state)
 	buf_done(&f.bytes);
 }
 
+/* One bit of the type of a sample has changed. */
+static void test_damaged_type(void **state)
+{
+	struct file_builder f = {0};
+	struct recording_stats stats;
+	struct recording *r;
+	uint64_t data;
+	int fd;
+
+	build_file(&f, 20, &data);
+	f.bytes.data[data + SAMPLE_BYTES * 19 + sizeof(struct perf_event_header) + 1] ^= 0x40;
+	assert_int_equal(recording_open(file_of(&f, &fd), &r), 0);
+	assert_int_equal(read_samples(r), 19);
+	recording_get_stats(r, &stats);
+	assert_string_equal(stats.damage, "a record has the type 16393, so that it cannot be read");
+	recording_close(r);
+	close(fd);
+	buf_done(&f.bytes);
+}
+
 static void test_compressed(void **state)
 {
 #ifndef HAVE_ZSTD
@@ -468,6 +488,7 @@ int main(void)
 		cmocka_unit_test(test_sparse_file),
 		cmocka_unit_test(test_parts_are_kept),
 		cmocka_unit_test(test_aux_and_odd_records),
+		cmocka_unit_test(test_damaged_type),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_damaged_compressed),
 	};

@@ -678,6 +678,44 @@ static void test_forged_waits(void **state)
 	recording_close(r);
 }
 
+/* What the scheduler had counted, of so many threads that they are in several records. */
+static void test_scheds(void **state)
+{
+	enum { THREADS = RECORDING_SCHEDS_AT_ONCE + 2 };
+	struct recording_writer *w = begin((struct recording_writer_opts){0});
+	recording_scheds scheds = {0};
+	struct recording *r;
+	struct seen seen;
+
+	for (int i = 1; i <= THREADS; i++)
+		assert_int_equal(vec_push(&scheds, ((struct recording_sched){.pid = 7,
+							   .tid = i,
+							   .time = 1ULL << 40,
+							   .ran = (uint64_t)i << 41,
+							   .delay = 3,
+							   .turns = 4})),
+			0);
+	assert_int_equal(recording_writer_add_scheds(w, &scheds, RECORDING_BEGAN), 0);
+	assert_int_equal(write_samples(w, 1, PER_ROUND), 0);
+	scheds.n = 3;
+	scheds.at[1].tid = 0; /* forged: it, and what follows, is left out */
+	assert_int_equal(recording_writer_add_scheds(w, &scheds, RECORDING_ENDED), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	vec_done(&scheds);
+	r = read_all(path, &seen);
+	assert_null(damage(r));
+	assert_int_equal(recording_get_scheds(r, RECORDING_BEGAN)->n, THREADS);
+	assert_int_equal(recording_get_scheds(r, RECORDING_ENDED)->n, 1);
+	vec_each (recording_get_scheds(r, RECORDING_BEGAN), sched) {
+		assert_int_equal(sched->pid, 7);
+		assert_int_equal(sched->time, 1ULL << 40);
+		assert_int_equal(sched->ran, (uint64_t)sched->tid << 41);
+		assert_int_equal(sched->delay, 3);
+		assert_int_equal(sched->turns, 4);
+	}
+	recording_close(r);
+}
+
 static void test_bad_paths(void **state)
 {
 	struct recording_writer_opts opts = {.path = "/nowhere/x.data"};
@@ -712,6 +750,7 @@ int main(void)
 		cmocka_unit_test(test_disk_full),
 		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_forged_waits),
+		cmocka_unit_test(test_scheds),
 		cmocka_unit_test(test_bad_paths),
 		by_thread(test_file),
 		by_thread(test_late_ids),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "attar/private/report.h"
 #include "drawing.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ static struct attar_report *rows(uint32_t n)
 
 static const char *name_of(const char *path)
 {
-	const struct attar_sink *sink = attar_sink_of_path(path);
+	const struct attar_sink *sink = sink_of_path(path);
 
 	return sink ? sink->name : "none";
 }
@@ -95,7 +96,7 @@ static void test_sinks_draw_what_they_declare(void **state)
 
 			assert_ptr_equal(attar_sink_find((*sink)->name), *sink);
 			assert_int_equal(attar_renderer_new((*sink)->name, f, NULL, &renderer), 0);
-			assert_ptr_equal(attar_renderer_get_sink(renderer), *sink);
+			assert_ptr_equal(renderer_get_sink(renderer), *sink);
 			r = attar_renderer_draw(renderer, report);
 			fclose(f);
 			if ((*sink)->sections & 1u << kind) {
@@ -151,7 +152,7 @@ static void test_unknown_format(void **state)
 
 static void span(struct attar_report *report)
 {
-	struct attar_section *s = attar_report_spans(report, "time line");
+	struct attar_section *s = report_spans(report, "time line");
 
 	attar_section_row(s);
 	attar_cell_u64(s, 1700000000000000000);
@@ -341,15 +342,15 @@ static void value_without_row(struct attar_section *t)
 static void value_without_name(struct attar_section *t)
 {
 	attar_section_row(t);
-	attar_value_u64(t, 1);
+	attar_row_value_u64(t, 1);
 }
 
 static void two_values_of_one_name(struct attar_section *t)
 {
 	attar_section_row(t);
 	attar_row_value(t, "v", false);
-	attar_value_u64(t, 1);
-	attar_value_u64(t, 2);
+	attar_row_value_u64(t, 1);
+	attar_row_value_u64(t, 2);
 }
 
 static void detail_without_row(struct attar_section *t)

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attar/builtin.h"
 #include "attar/run.h"
 #include "base/buf.h"
 #include "base/file.h"
@@ -58,7 +59,7 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 	const char *remark;
 
 	assert_true(reports->n < REPORTS_MAX);
-	attar_report_get_span(report, NULL, &reports->lengths[reports->n]);
+	attar_report_get_interval(report, NULL, &reports->lengths[reports->n]);
 	for (size_t i = 0; (remark = attar_report_get_remark(report, i)); i++)
 		if (!strncmp(remark, "marker", 6))
 			snprintf(reports->markers[reports->n], sizeof(reports->markers[0]), "%s",
@@ -154,7 +155,7 @@ static void test_reports_are_made_on_request(void **state)
 	assert_int_equal(reports.lengths[1], (first - 1) * UINT64_C(1000000000));
 
 	step_to(run, 20);
-	assert_int_equal(attar_run_mark(run, "half"), 0);
+	assert_int_equal(run_mark(run, "half"), 0);
 	assert_int_equal(attar_run_step(run, 0), 1);
 	assert_int_equal(reports.n, 3);
 	assert_int_equal(reports.lengths[2], (events - first) * UINT64_C(1000000000));
@@ -186,9 +187,9 @@ static void test_a_recording_without_samples(void **state)
 			;
 		assert_int_equal(r, 0);
 		assert_true(attar_run_ended(run));
-		assert_int_equal(attar_run_elapsed(run), 0);
+		assert_int_equal(run_elapsed(run), 0);
 		assert_int_equal(attar_run_report(run, ATTAR_SCOPE_WHOLE, &report), 0);
-		attar_report_get_span(report, NULL, &length);
+		attar_report_get_interval(report, NULL, &length);
 		assert_int_equal(length, 0);
 		attar_report_free(report);
 		attar_run_free(run);

@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "attar/format.h"
+#include "attar/private/report.h"
 #include "base/base.h"
 #include "drawing.h"
 
@@ -67,16 +68,16 @@ static struct attar_report *lines(size_t size, bool values)
 		attar_cell_u64(s, 1700000000000000000 + (uint64_t)row * 700000001);
 		attar_cell_text(s, row ? "plain" : "\u6f22\x1b");
 		if (row == 1)
-			attar_cell_fields(s, format, raw, size, values);
+			cell_fields(s, format, raw, size, values);
 		else
 			attar_cell_text(s, row ? "" : "first");
 		if (row < 2)
 			attar_cell_u64(s, row ? 7 : 123456);
 		else
 			attar_cell_none(s);
-		attar_cell_fields(s, format, raw, size, values && row < 2);
+		cell_fields(s, format, raw, size, values && row < 2);
 		attar_row_value(s, "more", true);
-		attar_value_u64(s, (uint64_t)row);
+		attar_row_value_u64(s, (uint64_t)row);
 	}
 	return report;
 }
@@ -130,6 +131,46 @@ static void test_lines(void **state)
 	free(csv);
 }
 
+/* Texts that need no quotes, quotes, and more, as the last cells before the end of a line. */
+static void test_forms_of_csv(void **state)
+{
+	static const struct {
+		const char *print, *field;
+	} forms[] = {
+		{"n=%d", "n=-5"},
+		{"n=%d, a number of two words", "\"n=-5, a number of two words\""},
+		{"%d", "-5"},
+		{"=%d", "'=-5"},
+		{",%d,,", "\",-5,,\""},
+		{"say \\\"%d\\\", twice", "\"say \"\"-5\"\", twice\""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		struct attar_report *report = attar_report_new("trace");
+		struct attar_section *s = attar_report_events(report, "events");
+		struct attar_format *short_format;
+		char about[300], expected[300];
+
+		snprintf(about, sizeof(about),
+			"name: e\nID: 1\nformat:\n"
+			"\tfield:int number;\toffset:4;\tsize:4;\tsigned:1;\n"
+			"\nprint fmt: \"%s\", REC->number\n",
+			forms[i].print);
+		assert_int_equal(attar_format_parse("s", about, strlen(about), &short_format), 0);
+		attar_section_column(s, "time", ATTAR_UNIT_TIME);
+		attar_section_column(s, "fields", ATTAR_UNIT_TEXT);
+		for (int row = 0; row < 2; row++) {
+			attar_section_row(s);
+			attar_cell_none(s);
+			cell_fields(s, short_format, raw, 8, false);
+		}
+		snprintf(expected, sizeof(expected), "time,fields\n,%s\n,%s\n", forms[i].field,
+			forms[i].field);
+		assert_drawn("csv", (struct attar_render_opts){0}, report, expected);
+		attar_format_free(short_format);
+	}
+}
+
 static void test_readers_get_text_and_values(void **state)
 {
 	struct attar_report *report = lines(sizeof(raw), true);
@@ -154,6 +195,7 @@ int main(void)
 		cmocka_unit_test(test_direct_and_expanded_cells_are_equal),
 		cmocka_unit_test(test_json_members),
 		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_forms_of_csv),
 		cmocka_unit_test(test_readers_get_text_and_values),
 	};
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "attar/private/report.h"
 #include "attar/report.h"
 
 static void test_head_and_notes(void **state)
@@ -17,7 +18,7 @@ static void test_head_and_notes(void **state)
 	struct attar_notes notes;
 
 	assert_string_equal(attar_report_get_profiler(report), "profile");
-	attar_report_get_span(report, &time, &interval);
+	attar_report_get_interval(report, &time, &interval);
 	assert_int_equal(time, 0);
 	assert_int_equal(interval, 0);
 	assert_int_equal(attar_report_get_notes(report, &notes), -ENOENT);
@@ -26,10 +27,10 @@ static void test_head_and_notes(void **state)
 	given.missing_by_cpu = missing;
 	given.n_missing_by_cpu = 2;
 	attar_report_notes(report, &given);
-	attar_report_span(report, 1700000000000000001, 5);
+	attar_report_interval(report, 1700000000000000001, 5);
 	attar_report_remark(report, "only %d of 4 CPUs", 3);
-	attar_report_get_span(report, NULL, &interval);
-	attar_report_get_span(report, &time, NULL);
+	attar_report_get_interval(report, NULL, &interval);
+	attar_report_get_interval(report, &time, NULL);
 	assert_int_equal(time, 1700000000000000001);
 	assert_int_equal(interval, 5);
 	assert_int_equal(attar_report_get_notes(report, &notes), 0);
@@ -127,11 +128,11 @@ static void test_details_and_values(void **state)
 		attar_row_detail(s, i ? "c" : "a");
 		attar_row_detail(s, i ? "d" : "  b");
 		attar_row_value(s, "pid", false);
-		attar_value_u64(s, (uint64_t)i);
+		attar_row_value_u64(s, (uint64_t)i);
 		attar_row_value(s, "none", false);
 		attar_row_value(s, "lots", true);
 		for (int k = 0; k < i; k++)
-			attar_value_text(s, "xyz", (size_t)k + 1);
+			attar_row_value_text(s, "xyz", (size_t)k + 1);
 	}
 	assert_string_equal(attar_section_get_detail(s, 0, 1), "  b");
 	assert_null(attar_section_get_detail(s, 0, 2));
@@ -222,7 +223,7 @@ static void test_tree(void **state)
 	attar_tree_code(s, read, 0xffffffff81000000, NULL, 0);
 	attar_tree_code(s, main, 0x1234, "00ff", 1700000000000000001);
 	attar_tree_task(s, task, 7, 8);
-	assert_int_equal(attar_tree_get_nodes(s), 3);
+	assert_int_equal(tree_get_nodes(s), 3);
 	assert_int_equal(attar_tree_get_node(s, task, &node), 0);
 	assert_true(node.parent == ATTAR_TREE_ROOT);
 	assert_int_equal(node.kind, ATTAR_FRAME_TASK);
@@ -258,7 +259,7 @@ static void assert_order(struct attar_section *s, size_t column, bool descending
 {
 	char found[16] = "";
 
-	attar_section_sort(s, column, descending);
+	section_sort(s, column, descending);
 	for (size_t row = 0; row < attar_section_get_rows(s); row++) {
 		const char *name = attar_section_get_cell(s, row, 0).text;
 
@@ -301,10 +302,10 @@ static void test_sort(void **state)
 		attar_row_detail(s, "first");
 		attar_row_detail(s, name);
 		attar_row_value(s, "name", false);
-		attar_value_text(s, name, 1);
+		attar_row_value_text(s, name, 1);
 		attar_row_value(s, "list", true);
-		attar_value_u64(s, 0);
-		attar_value_u64(s, (uint64_t)name[0]);
+		attar_row_value_u64(s, 0);
+		attar_row_value_u64(s, (uint64_t)name[0]);
 	}
 	assert_order(s, 1, true, "bcfdgae");
 	assert_order(s, 1, false, "dfcbgae");
@@ -343,11 +344,11 @@ static void test_wrong_calls_are_faults_of_the_report(void **state)
 		assert_fault(report, "the quantiles of a histogram are not in ascending order");
 	}
 	report = attar_report_new("p");
-	attar_section_sort(attar_report_histogram(report, "h", ATTAR_UNIT_NS), 9, true);
+	section_sort(attar_report_histogram(report, "h", ATTAR_UNIT_NS), 9, true);
 	attar_report_free(report);
 	report = attar_report_new("p");
 	attar_histogram_bucket(attar_report_histogram(report, "h", ATTAR_UNIT_NS), 1, 2, 3);
-	attar_section_sort(
+	section_sort(
 		(struct attar_section *)(uintptr_t)attar_report_get_section(report, 0), 3, true);
 	assert_fault(report, "a section was sorted by a column that does not exist");
 	report = attar_report_new("p");

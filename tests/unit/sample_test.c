@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "attar/private/sample.h"
 #include "attar/sample.h"
 #include "base/base.h"
 #include "record/uapi.h"
@@ -56,10 +57,9 @@ static void test_branch_names(void **state)
 	assert_string_equal(
 		attar_branch_spec_name(&(struct attar_branch){.spec = PERF_BR_SPEC_CORRECT_PATH}),
 		"SPEC_CORRECT_PATH");
-	assert_int_equal(attar_branch_context(&(struct attar_branch){.priv = PERF_BR_PRIV_KERNEL}),
+	assert_int_equal(branch_context(&(struct attar_branch){.priv = PERF_BR_PRIV_KERNEL}),
 		ATTAR_CONTEXT_KERNEL);
-	assert_int_equal(
-		attar_branch_context(&(struct attar_branch){.priv = 7}), ATTAR_CONTEXT_UNKNOWN);
+	assert_int_equal(branch_context(&(struct attar_branch){.priv = 7}), ATTAR_CONTEXT_UNKNOWN);
 }
 
 static void test_branch_counters(void **state)
@@ -67,16 +67,16 @@ static void test_branch_counters(void **state)
 	struct attar_branch b = {.counters = 0x8000000000000b1b};
 
 	/* Two bits each, as on Sierra Forest: 3, 2, 1, 0, 3, 2, 0 ... 2. */
-	assert_int_equal(attar_branch_counter(&b, 0, 2), 3);
-	assert_int_equal(attar_branch_counter(&b, 1, 2), 2);
-	assert_int_equal(attar_branch_counter(&b, 2, 2), 1);
-	assert_int_equal(attar_branch_counter(&b, 3, 2), 0);
-	assert_int_equal(attar_branch_counter(&b, 31, 2), 2);
-	assert_int_equal(attar_branch_counter(&b, 32, 2), 0);
-	assert_int_equal(attar_branch_counter(&b, 0, 64), 0x8000000000000b1b);
-	assert_int_equal(attar_branch_counter(&b, 1, 64), 0);
-	assert_int_equal(attar_branch_counter(&b, 0, 0), 0);
-	assert_int_equal(attar_branch_counter(&b, 0, 65), 0);
+	assert_int_equal(branch_counter(&b, 0, 2), 3);
+	assert_int_equal(branch_counter(&b, 1, 2), 2);
+	assert_int_equal(branch_counter(&b, 2, 2), 1);
+	assert_int_equal(branch_counter(&b, 3, 2), 0);
+	assert_int_equal(branch_counter(&b, 31, 2), 2);
+	assert_int_equal(branch_counter(&b, 32, 2), 0);
+	assert_int_equal(branch_counter(&b, 0, 64), 0x8000000000000b1b);
+	assert_int_equal(branch_counter(&b, 1, 64), 0);
+	assert_int_equal(branch_counter(&b, 0, 0), 0);
+	assert_int_equal(branch_counter(&b, 0, 65), 0);
 }
 
 static void test_data_src_matches_kernel_bit_fields(void **state)
@@ -157,13 +157,12 @@ static void test_transaction_text(void **state)
 {
 	char text[128];
 
-	attar_transaction_text(0, text, sizeof(text));
+	transaction_text(0, text, sizeof(text));
 	assert_string_equal(text, "none");
-	attar_transaction_text(
-		PERF_TXN_TRANSACTION | PERF_TXN_CONFLICT | PERF_TXN_RETRY | 5ULL << 32, text,
-		sizeof(text));
+	transaction_text(PERF_TXN_TRANSACTION | PERF_TXN_CONFLICT | PERF_TXN_RETRY | 5ULL << 32,
+		text, sizeof(text));
 	assert_string_equal(text, "transaction, retry, conflict, abort code 0x5");
-	attar_transaction_text(0xff, text, sizeof(text));
+	transaction_text(0xff, text, sizeof(text));
 	assert_string_equal(text, "elision, transaction, sync, async, retry, conflict, "
 				  "capacity write, capacity read");
 }
@@ -176,9 +175,9 @@ static void test_weights_and_namespaces(void **state)
 	assert_int_equal(w.var1, truth.var1_dw);
 	assert_int_equal(w.var2, truth.var2_w);
 	assert_int_equal(w.var3, truth.var3_w);
-	assert_string_equal(attar_namespace_name(NET_NS_INDEX), "net");
-	assert_string_equal(attar_namespace_name(CGROUP_NS_INDEX), "cgroup");
-	assert_string_equal(attar_namespace_name(NR_NAMESPACES), "?");
+	assert_string_equal(namespace_name(NET_NS_INDEX), "net");
+	assert_string_equal(namespace_name(CGROUP_NS_INDEX), "cgroup");
+	assert_string_equal(namespace_name(NR_NAMESPACES), "?");
 }
 
 int main(void)

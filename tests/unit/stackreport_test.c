@@ -2,8 +2,8 @@
 /* The table of functions for known samples: addresses of a file without symbols. */
 #include "drawing.h"
 
-#include "attar/stats.h"
-#include "stats/stack_report.h"
+#include "attar/sections.h"
+#include "sections/stack_report.h"
 
 struct profiled {
 	struct attar_symbols *symbols;

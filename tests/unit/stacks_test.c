@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "stats/calltree.h"
-#include "stats/samples.h"
+#include "sections/calltree.h"
+#include "sections/samples.h"
 
 static void test_same_stack_same_number(void **state)
 {

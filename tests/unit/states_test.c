@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "attar/private/states.h"
 #include "attar/states.h"
-#include "attar/stats.h"
+#include "attar/sections.h"
 #include "base/base.h"
 #include "failing.h"
 #include "random.h"
@@ -65,7 +66,7 @@ static void test_change_of_a_known_object(void **state)
 	set(s, key, RUN, 100);
 	object = attar_states_get(s, &key, sizeof(key));
 	assert_non_null(object);
-	assert_int_equal(attar_state_change(s, object, SLEEP, &at), 0);
+	assert_int_equal(state_change(s, object, SLEEP, &at), 0);
 	assert_int_equal(object->ended, RUN);
 	assert_int_equal(object->duration, 30);
 	assert_int_equal(object->state, SLEEP);
@@ -81,15 +82,15 @@ static void test_object_of_a_key(void **state)
 {
 	const struct attar_stamp at = {100, ATTAR_NO_TASK, 0};
 	struct attar_states *s = new_states((struct attar_states_opts){0});
-	struct attar_state *object = attar_states_at_u64(s, 7);
+	struct attar_state *object = states_at_u64(s, 7);
 
 	assert_int_equal(object->state, ATTAR_NO_STATE);
-	assert_int_equal(attar_state_change(s, object, RUN, &at), 0);
+	assert_int_equal(state_change(s, object, RUN, &at), 0);
 	assert_int_equal(object->ended, ATTAR_NO_STATE);
-	assert_ptr_equal(attar_states_at_u64(s, 7), object);
+	assert_ptr_equal(states_at_u64(s, 7), object);
 	assert_int_equal(object->state, RUN);
 	attar_states_lost(s, -1, 110, 120);
-	assert_int_equal(attar_states_at_u64(s, 7)->state, ATTAR_NO_STATE);
+	assert_int_equal(states_at_u64(s, 7)->state, ATTAR_NO_STATE);
 	assert_int_equal(stats_of(s).lost, 1);
 	attar_states_free(s);
 }
@@ -101,14 +102,14 @@ static void test_dropped_segments(void **state)
 	struct attar_state *object = set(s, 7, RUN, 100);
 	struct attar_states_stats stats;
 
-	attar_state_drop(s, object);
-	attar_state_drop(s, object); /* which has no state */
+	state_drop(s, object);
+	state_drop(s, object); /* which has no state */
 	stats = stats_of(s);
 	assert_int_equal(stats.unseen, 1);
 	assert_int_equal(stats.lost, 0);
 	object = set(s, 7, RUN, 200);
 	attar_states_lost(s, -1, 210, 220);
-	attar_state_drop(s, object);
+	state_drop(s, object);
 	stats = stats_of(s);
 	assert_int_equal(stats.unseen, 1);
 	assert_int_equal(stats.lost, 1);
@@ -216,7 +217,7 @@ static void test_time_of_lost_segments(void **state)
 	assert_int_equal(stats_of(s).lost, 3);
 	expect(s, 1, SLEEP, 1, 20);
 	expect(s, 4, SLEEP, 1, 29);
-	attar_states_remarks(s, report, "segments"); /* 95 of 144 */
+	attar_report_dropped(report, s, "segments"); /* 95 of 144 */
 	assert_string_equal(attar_report_get_remark(report, 0),
 		"segments left out because events were lost during them: 3, with 65.97 % of all "
 		"time");
@@ -230,12 +231,12 @@ static void test_unseen_segments(void **state)
 	struct attar_states *s = new_states((struct attar_states_opts){0});
 	struct attar_report *report = attar_report_new("test");
 
-	attar_state_drop(s, set(s, 1, RUN, 10));
+	state_drop(s, set(s, 1, RUN, 10));
 	set(s, 1, SLEEP, 20);
 	set(s, 1, RUN, 25);
 	expect(s, 1, RUN, 0, 0);
 	expect(s, 1, SLEEP, 1, 5);
-	attar_states_remarks(s, report, "segments");
+	attar_report_dropped(report, s, "segments");
 	assert_string_equal(attar_report_get_remark(report, 0),
 		"segments left out because an event during them was not delivered: 1");
 	assert_null(attar_report_get_remark(report, 1));

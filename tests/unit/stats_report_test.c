@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#include "attar/stats.h"
+#include "attar/private/hist.h"
+#include "attar/sections.h"
 
 static void expect_u64(const struct attar_section *s, size_t row, size_t column, uint64_t value)
 {
@@ -60,7 +61,7 @@ static void test_section_of_a_histogram(void **state)
 	struct attar_summary summary;
 	double share, value;
 
-	attar_hist_add_n(&hist, 3, 10);
+	hist_add_n(&hist, 3, 10);
 	attar_hist_add(&hist, 20);
 	s = attar_report_hist(report, "latency", ATTAR_UNIT_NS, &hist);
 	assert_int_equal(attar_section_get_kind(s), ATTAR_SECTION_HISTOGRAM);

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attar/private/symbol.h"
 #include "attar/symbol.h"
 #include "symbol/symbols.h"
 #include "symbol_child.h"
@@ -117,7 +118,7 @@ static struct attar_symbols_stats stats(struct seen *seen)
 {
 	struct attar_symbols_stats s;
 
-	attar_symbols_get_stats(seen->symbols, &s);
+	symbols_get_stats(seen->symbols, &s);
 	return s;
 }
 
@@ -290,7 +291,7 @@ static void test_mount_namespace_of_the_parent(void **state)
 	first = seen->child;
 	parent = attar_address_space_new(seen->symbols, first.pid);
 	assert_true(run_hidden(seen, join_mounts, &first));
-	seen->space = attar_address_space_fork(parent, seen->child.pid);
+	seen->space = address_space_fork(parent, seen->child.pid);
 	assert_int_equal(attar_address_space_scan(seen->space), 0);
 	child_stop(&seen->child);
 	check_names(seen);

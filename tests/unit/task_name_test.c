@@ -48,6 +48,7 @@ static void test_name_of_this_process(void **state)
 	static const char *const names[] = {"plain", "kworker/0:1-me", "a-b+c", "new\nline", "-"};
 	struct buf b _cleanup_(buf_done) = {0};
 	struct task_facts facts;
+	uint64_t started = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		assert_int_equal(prctl(PR_SET_NAME, names[i]), 0);
@@ -55,6 +56,8 @@ static void test_name_of_this_process(void **state)
 		assert_string_equal(buf_text(&b), names[i]);
 		assert_int_equal(facts.parent, getppid());
 		assert_false(facts.is_kernel);
+		assert_true(facts.started && (!started || facts.started == started));
+		started = facts.started;
 		assert_int_equal(task_name_read(0, getpid(), &b, NULL), 0);
 		assert_string_equal(buf_text(&b), names[i]);
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "attar/private/report.h"
 #include "drawing.h"
 
 static const struct attar_render_opts plain = {0};
@@ -32,7 +33,7 @@ static void test_table_with_head_and_foot(void **state)
 	struct attar_notes notes = {12345, 0, 0, 0.012, 0.008, 10276044};
 
 	functions(report);
-	attar_report_span(report, 1700000000000000000, 5000000000);
+	attar_report_interval(report, 1700000000000000000, 5000000000);
 	attar_report_remark(report, "cycles are not available: %s was sampled", "cpu-clock");
 	attar_report_notes(report, &notes);
 	assert_drawn("text", plain, report,
@@ -96,6 +97,30 @@ static void test_table_is_cut_to_the_terminal(void **state)
 		" 0.40%        -  split  [kernel]  cold\n");
 }
 
+/* The share of a name is not the number of the row, and a total says more than its count. */
+static void test_20_columns_keep_the_total(void **state)
+{
+	struct attar_report *report = attar_report_new("locks");
+	struct attar_section *t = attar_report_table(report, "locks");
+
+	attar_section_column(t, "type", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "holder", ATTAR_UNIT_ID);
+	attar_section_column(t, "holder share", ATTAR_UNIT_PERCENT);
+	attar_section_column(t, "count", ATTAR_UNIT_COUNT);
+	attar_section_column(t, "total", ATTAR_UNIT_NS);
+	attar_section_row(t);
+	attar_cell_text(t, "futex");
+	attar_cell_i64(t, 1234);
+	attar_cell_double(t, 99.5);
+	attar_cell_u64(t, 5);
+	attar_cell_u64(t, 97000000);
+	assert_drawn("text", (struct attar_render_opts){.columns = 20}, report,
+		"locks\n"
+		"type     total\n"
+		"futex  97.0 ms\n"
+		"(3 columns hidden)\n");
+}
+
 static void test_20_columns_keep_number_and_name(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
@@ -154,8 +179,8 @@ static void test_20_columns_keep_values(void **state)
 		"\n"
 		"system calls\n"
 		"syscall     on… (ms)\n"
-		"clock_nan…    10.101\n"
-		"clock_nan…    20.202\n"
+		"clock_nan…     10.10\n"
+		"clock_nan…     20.20\n"
 		"(1 column hidden)\n"
 		"\n"
 		"top\n"
@@ -215,13 +240,13 @@ static void test_units(void **state)
 	attar_cell_double(t, 0.0 / 0.0);
 	attar_cell_u64(t, 12345678901234);
 	assert_drawn("text", plain, report,
-		"                     count       wait (ms)             when      size"
+		"                     count  wait (s)             when      size"
 		"             address      rate    pid\n"
-		"18,446,744,073,709,551,615           0.001  22:13:20.123456   1,023 B"
+		"18,446,744,073,709,551,615   1.23 us  22:13:20.123456   1,023 B"
 		"  0xffffffff81000000    997 Hz  12345\n"
-		"                -1,234,567         >-0.001                -  1.00 GiB"
+		"                -1,234,567   -250 ns                -  1.00 GiB"
 		"                   -  2.40 GHz     -1\n"
-		"                         -  12,345,678.901                -         -"
+		"                         -    12,346                -         -"
 		"                   -         -      -\n");
 }
 
@@ -322,7 +347,7 @@ static void test_tree_is_limited_by_share_and_rows(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
 
-	attar_tree_cutoff(stacks(report), 0.25);
+	tree_cutoff(stacks(report), 0.25);
 	assert_drawn("text", plain, report,
 		"stacks, 1,000 in all\n"
 		"100.00%  split 1234\n"
@@ -401,6 +426,35 @@ static void test_tree_of_a_million_frames(void **state)
 	free(text);
 }
 
+/* Rows with a line of details each: two of three fit in five lines; the first one always does. */
+static void test_limited_table(void **state)
+{
+	static const char *const names[] = {"one", "two", "three"};
+	static const struct {
+		size_t lines;
+		const char *text;
+	} cases[] = {
+		{1, "finding\none\n        detail\n(2 more rows: --all shows all)\n"},
+		{5, "finding\none\n        detail\ntwo\n        detail\n(1 more row: --all shows "
+		    "all)\n"},
+		{6, "finding\none\n        detail\ntwo\n        detail\nthree\n        detail\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct attar_report *report = attar_report_new("overview");
+		struct attar_section *t = attar_report_table(report, "");
+
+		attar_section_column(t, "finding", ATTAR_UNIT_TEXT);
+		section_limit(t, cases[i].lines, "--all shows all");
+		for (size_t row = 0; row < 3; row++) {
+			attar_section_row(t);
+			attar_cell_text(t, names[row]);
+			attar_row_detail(t, "detail");
+		}
+		assert_drawn("text", plain, report, cases[i].text);
+	}
+}
+
 static void test_empty_report(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
@@ -436,6 +490,64 @@ static void test_max_rows_of_a_table(void **state)
 		many_pids(), "pids\n pid\n   0\n1000\n(1,003 more rows: more shows all)\n");
 }
 
+/* Shares of 1009 rows: 12 rows of 1 %, then small ones. */
+static struct attar_report *shares(const char *column)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *t = attar_report_table(report, "rows");
+
+	attar_section_column(t, column, ATTAR_UNIT_PERCENT);
+	for (int i = 0; i < 1009; i++) {
+		attar_section_row(t);
+		attar_cell_double(t, i < 12 ? 0.5 : 0.4);
+	}
+	return report;
+}
+
+static void test_rows_that_are_small(void **state)
+{
+#define TEN "0.50%\n0.50%\n0.50%\n0.50%\n0.50%\n0.50%\n0.50%\n0.50%\n0.50%\n0.50%\n"
+	(void)state;
+	assert_drawn("text", (struct attar_render_opts){.max_rows = 20}, shares("share"),
+		"rows\nshare\n" TEN "0.50%\n0.50%\n(997 more rows)\n");
+	assert_drawn("text", (struct attar_render_opts){.max_rows = 13}, shares("count"),
+		"rows\ncount\n" TEN "0.50%\n0.50%\n0.40%\n(996 more rows)\n");
+}
+
+static void test_most_remarks(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+	const struct attar_render_opts opts = {.size = sizeof(opts)};
+	struct attar_renderer *renderer;
+
+	(void)state;
+	report_detail(report, "a detail");
+	attar_report_remark(report, "one");
+	attar_report_remark(report, "two");
+	report_detail(report, "another detail");
+	attar_report_remark(report, "three");
+	report_remark_first(report, "first");
+	report_doubt(report, "in doubt");
+	assert_string_equal(attar_report_get_remark(report, 5), "a detail");
+	assert_string_equal(attar_report_get_remark(report, 6), "another detail");
+	assert_int_equal(attar_renderer_new("text", file, &opts, &renderer), 0);
+	renderer_limit_remarks(renderer, 2);
+	assert_int_equal(attar_renderer_draw(renderer, report), 0);
+	renderer_limit_remarks(renderer, 0);
+	assert_int_equal(attar_renderer_draw(renderer, report), 0);
+	attar_renderer_free(renderer);
+	fclose(file);
+	assert_string_equal(text,
+		"in doubt\n\nnote: first\nnote: one\n(4 more remarks: -v shows all)\n"
+		"\nin doubt\n\nnote: first\nnote: one\nnote: two\nnote: three\nnote: a detail\n"
+		"note: another detail\n");
+	free(text);
+	attar_report_free(report);
+}
+
 static struct attar_report *events(const char *comm, const char *line)
 {
 	struct attar_report *report = attar_report_new("trace");
@@ -462,17 +574,16 @@ static void test_event_lines_keep_their_columns(void **state)
 			events("kworker/u16:3-ext4", NULL), events("a", NULL)};
 		char *text = draw_all("text", opts, reports, 3);
 
-		assert_string_equal(text,
-			columns ? "           time  comm               cpu\n"
-				  "22:13:20.000000  bash                 3\n"
-				  "        main+0x17 (bash)\n"
-				  "22:13:20.000000  kworker/u16:3-ext4      3\n"
-				  "22:13:20.000000  a                    3\n"
-				: "           time  comm               cpu\n"
-				  "22:13:20.000000  bash                 3\n"
-				  "        main+0x17 (bash)\n"
-				  "22:13:20.000000  kworker/u16:3-ext4   3\n"
-				  "22:13:20.000000  a                    3\n");
+		assert_string_equal(text, columns ? "           time  comm               cpu\n"
+						    "22:13:20.000000  bash                 3\n"
+						    "        main+0x17 (bash)\n"
+						    "22:13:20.000000  kworker/u16:3-ext4      3\n"
+						    "22:13:20.000000  a                    3\n"
+						  : "           time  comm               cpu\n"
+						    "22:13:20.000000  bash                 3\n"
+						    "        main+0x17 (bash)\n"
+						    "22:13:20.000000  kworker/u16:3-ext4   3\n"
+						    "22:13:20.000000  a                    3\n");
 		free(text);
 	}
 }
@@ -532,13 +643,53 @@ static void add_durations(struct attar_report *report, const uint64_t (*rows)[2]
 	}
 }
 
-/* All durations of a table have one unit; microseconds show each nanosecond. */
-static void test_durations_have_one_unit(void **state)
+struct durations {
+	uint64_t rows[2][2];
+	const char *drawn;
+};
+
+static void assert_durations(struct attar_render_opts opts, const struct durations *cases, size_t n)
 {
-	static const struct {
-		uint64_t rows[2][2];
-		const char *drawn;
-	} cases[] = {
+	for (size_t i = 0; i < n; i++) {
+		struct attar_report *report = attar_report_new("p");
+
+		add_durations(report, cases[i].rows, 2);
+		assert_drawn("text", opts, report, cases[i].drawn);
+	}
+}
+
+/*
+ * Each column has the unit of its largest value, with four digits; a value of which fewer than two
+ * digits would be seen has its own unit.
+ */
+static void test_durations_have_a_unit_by_column(void **state)
+{
+	static const struct durations cases[] = {
+		{{{5, 17}, {120, 999}}, "mean (ns)  max (ns)\n        5        17\n"
+					"      120       999\n"},
+		{{{1500, 812}, {2301, 5301123456}}, "mean (us)  max (s)\n    1.500   812 ns\n"
+						    "    2.301    5.301\n"},
+		{{{1500, 10000000}, {2301, 53011234567}}, "mean (us)  max (s)\n    1.500  10.0 ms\n"
+							  "    2.301    53.01\n"},
+		{{{100000, 99000000}, {530112, 530112345}},
+			"mean (us)  max (ms)\n    100.0      99.0\n"
+			"    530.1     530.1\n"},
+		{{{0, 99999}, {999999, UINT64_MAX}}, "mean (us)  max (us)\n      0.0    100.00\n"
+						     "  1,000.0         -\n"},
+		{{{20000000000, 30000000000}, {60000000000, 86400000000000}},
+			"mean (s)  max (s)\n   20.00       30\n"
+			"   60.00   86,400\n"},
+		{{{0, 0}, {0, 0}}, "mean (ns)  max (ns)\n        0         0\n"
+				   "        0         0\n"},
+	};
+
+	assert_durations(plain, cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+/* Exactly, all durations of a table have one unit; microseconds show each nanosecond. */
+static void test_exact_durations_have_one_unit(void **state)
+{
+	static const struct durations cases[] = {
 		{{{5, 17}, {120, 999}}, "mean (ns)  max (ns)\n        5        17\n"
 					"      120       999\n"},
 		{{{1, 1500}, {2, 3}}, "mean (us)  max (us)\n    0.001     1.500\n"
@@ -560,12 +711,8 @@ static void test_durations_have_one_unit(void **state)
 		{{{0, 0}, {0, 0}}, "mean   max\n0 ns  0 ns\n0 ns  0 ns\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct attar_report *report = attar_report_new("p");
-
-		add_durations(report, cases[i].rows, 2);
-		assert_drawn("text", plain, report, cases[i].drawn);
-	}
+	assert_durations(
+		(struct attar_render_opts){.exact = true}, cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 /* A single row, and lines of events, have nothing to compare with. */
@@ -723,10 +870,10 @@ static void test_time_series_shows_its_newest_points(void **state)
 	assert_drawn("text", (struct attar_render_opts){.max_rows = 2}, report,
 		"waits\n"
 		"(1,001 earlier points)\n"
-		"           time  cpu 0 (us)\n"
-		"22:30:01.000000   1,001.001\n"
+		"           time  cpu 0 (ms)\n"
+		"22:30:01.000000       1.001\n"
 		"        odd\n"
-		"22:30:02.000000   1,002.001\n"
+		"22:30:02.000000       1.002\n"
 		"        even\n");
 }
 
@@ -782,7 +929,7 @@ static void test_resize(void **state)
 	FILE *f = open_memstream(&text, &size);
 
 	assert_int_equal(attar_renderer_new("text", f, &opts, &renderer), 0);
-	attar_renderer_resize(renderer, 3, 3);
+	renderer_resize(renderer, 3, 3);
 	assert_int_equal(attar_renderer_draw(renderer, report), 0);
 	attar_renderer_free(renderer);
 	attar_report_free(report);
@@ -829,6 +976,7 @@ int main(void)
 		cmocka_unit_test(test_long_names_keep_columns_aligned),
 		cmocka_unit_test(test_lines_missed_by_a_slow_reader),
 		cmocka_unit_test(test_table_is_cut_to_the_terminal),
+		cmocka_unit_test(test_20_columns_keep_the_total),
 		cmocka_unit_test(test_20_columns_keep_number_and_name),
 		cmocka_unit_test(test_20_columns_keep_values),
 		cmocka_unit_test(test_no_line_is_wider_than_the_terminal),
@@ -840,11 +988,15 @@ int main(void)
 		cmocka_unit_test(test_tree_on_20_columns),
 		cmocka_unit_test(test_paths_keep_their_ends),
 		cmocka_unit_test(test_tree_of_a_million_frames),
+		cmocka_unit_test(test_limited_table),
 		cmocka_unit_test(test_empty_report),
 		cmocka_unit_test(test_max_rows_of_a_table),
+		cmocka_unit_test(test_rows_that_are_small),
+		cmocka_unit_test(test_most_remarks),
 		cmocka_unit_test(test_event_lines_keep_their_columns),
 		cmocka_unit_test(test_event_lines_keep_their_main_column),
-		cmocka_unit_test(test_durations_have_one_unit),
+		cmocka_unit_test(test_durations_have_a_unit_by_column),
+		cmocka_unit_test(test_exact_durations_have_one_unit),
 		cmocka_unit_test(test_single_duration_has_its_own_unit),
 		cmocka_unit_test(test_histogram),
 		cmocka_unit_test(test_histogram_keeps_counts),

@@ -15,6 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "attar/private/unwind.h"
 #include "attar/unwind.h"
 #include "base/base.h"
 #include "unwind/registers.h"
@@ -321,7 +322,7 @@ static int stop(void **state)
 {
 	struct attar_unwind_stats stats;
 
-	attar_unwind_get_stats(symbols, &stats);
+	unwind_get_stats(symbols, &stats);
 	if (!stats.stacks || !stats.cfi_frames || !stats.cfi_binaries || !stats.cfi_bytes)
 		return -1;
 	attar_address_space_free(space);

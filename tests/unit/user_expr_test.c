@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attar/expr.h"
+#include "attar/private/expr.h"
 #include "base/base.h"
 
 static const char text[] = "name: all\nID: 1\nformat:\n"
@@ -99,6 +100,16 @@ static size_t process_of(
 	return (size_t)snprintf(ret_text, max, "%d", r->pid);
 }
 
+static unsigned n_announced;
+
+/* Threads below 50 are in nothing. */
+static size_t group_of(void *ctx, const struct attar_expr_record *r, enum attar_expr_group group,
+	int32_t tid, char *ret_text, size_t max)
+{
+	n_announced += !r;
+	return !r || tid < 50 ? 0 : (size_t)snprintf(ret_text, max, "%u of %d", group, tid);
+}
+
 static void print(void *ctx, const char *bytes, size_t n)
 {
 	strncat(output, bytes, n);
@@ -131,6 +142,7 @@ static struct attar_expr_opts all_options(unsigned flags)
 		.ksymbol = name_of,
 		.usymbol = process_of,
 		.comm_get = name_of,
+		.group_get = group_of,
 		.output = print};
 }
 
@@ -217,6 +229,12 @@ static void test_text(void **state)
 	is("comm ~ \"*/1\"", 0);
 	is("comm~\"k[!a]*\" && pid==42", 1);
 	is("!(comm ~ \"x*\")", 1);
+	is("comm ~ \"[^x]*\" && comm ~ \"k[^a]*\" && !(comm ~ \"[^k]*\")", 1);
+	is("\"^\" ~ \"[a^]\" && \"^\" ~ \"\\\\^\" && \"a\" ~ \"[^]b]\" && !(\"]\" ~ \"[^]b]\")", 1);
+	is("\"[^a]\" ~ \"\\\\[^a]\" && \"[^\" ~ \"[^\" && \"x[\" ~ \"x[^^]\" && !(\"^\" ~ "
+	   "\"[^[^]\")",
+		1);
+	is("\"^\" ~ \"[^]\" && \"b\" ~ \"[]^]\" == 0 && \"^]\" ~ \"[[^]]\"", 1);
 	is("name == \"kwork\"", 1);
 	is("name ~ \"k?or*\"", 1);
 	is("rel == \"folder\"", 1);
@@ -266,7 +284,7 @@ static void test_operators(void **state)
 	is("-7 % 3", -1);
 	is("1 << 4 | 1", 17);
 	is("(_cpu << 32) | pid", 3LL << 32 | 42);
-	is("small << 63 - 31", -2LL << 32);
+	is("small << 63 - 31", -2LL * (1LL << 32));
 	is("(u8)pid << 63", 0);
 	is("prio << 32 >> 32", 98);
 	is("sizeof(pid << 32)", 8);
@@ -380,6 +398,11 @@ static void test_addresses(void **state)
 	is_text("comm + 16", "*"); /* of pid */
 	is_text("\"k\" \"work\" + 1", "work");
 	is_text("label + 3", "dy");
+	is_text("(char *)&common_pid + name_offset", "kwork");
+	is_text("(unsigned char *)&pid", "*");
+	is_text("(char *)(int *)comm + 3", "se/0");
+	is("(char *)&pid == \"*\"", 1);
+	is("(long)((char *)&pid + 1)", offsetof(struct record, pid) + 1);
 	is("comm + 3 == \"se/0\"", 1);
 	is("comm + 3 == comm", 0);
 	is("comm + 5 ~ \"/?\"", 1);
@@ -765,7 +788,7 @@ static void test_plain_fields(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
 		struct attar_expr *e = compile(plain[i], ATTAR_EXPR_KEY);
-		const struct attar_field *field = attar_expr_get_field(e);
+		const struct attar_field *field = expr_get_field(e);
 
 		assert_non_null(field);
 		assert_int_equal(
@@ -775,7 +798,7 @@ static void test_plain_fields(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		struct attar_expr *e = compile(others[i], ATTAR_EXPR_KEY);
 
-		assert_null(attar_expr_get_field(e));
+		assert_null(expr_get_field(e));
 		attar_expr_free(e);
 	}
 }
@@ -869,6 +892,8 @@ static const struct {
 	{"\"abc\"[1]++", "only fields and their elements can be changed", 8},
 	{"(pid, prio) = 5", "only fields and their elements can be changed", 12},
 	{"pid =", "expected an operand", 5},
+	{"1 + $retval",
+		"what a probe fetches is a field: name it with args=, as in args=(ptr=$retval)", 4},
 	{"comm == 5", "one side is text and the other a number", 5},
 	{"pid != \"5\"", "one side is text and the other a number", 4},
 	{"pid > 18446744073709551616", "the number does not fit in 64 bits", 6},
@@ -953,13 +978,39 @@ static void test_error_column(void **state)
 
 static void test_unavailable(void **state)
 {
-	static const char *const expressions[] = {
-		"ksymbol(1)", "usymbol(1)", "comm_get(1)", "printf(\"x\")"};
+	static const char *const expressions[] = {"ksymbol(1)", "usymbol(1)", "comm_get(1)",
+		"printf(\"x\")", "container_get(1)", "cgroup_get(1)"};
 	struct attar_expr *e;
 
 	for (size_t i = 0; i < ARRAY_SIZE(expressions); i++) {
 		assert_int_equal(attar_expr_new(expressions[i], format, NULL, &e), -EINVAL);
 		assert_non_null(strstr(attar_error(), "not available here"));
+	}
+}
+
+/* Whoever knows the groups is told when an expression is compiled that needs them. */
+static void test_groups(void **state)
+{
+	static const char *const none[] = {"_container", "_pod", "_unit", "_cgroup"};
+	struct attar_expr_opts opts = all_options(0);
+	struct attar_expr *e;
+
+	n_announced = 0;
+	is_text("_comm", "f_65");
+	assert_int_equal(n_announced, 0);
+	is_text("_cgroup", "0 of 101");
+	assert_int_equal(n_announced, 1);
+	is_text("_unit", "1 of 101");
+	is_text("_container", "2 of 101");
+	is_text("_pod", "3 of 101");
+	is_text("container_get(prio)", "2 of 98");
+	is_text("pod_get(pid)", "");
+	is("_container == \"2 of 101\"", 1);
+	is("_pod ~ \"?*\" && unit_get(pid) == \"\" && cgroup_get(1) == \"\"", 1);
+	opts.group_get = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		assert_int_equal(attar_expr_new(none[i], format, &opts, &e), -EINVAL);
+		assert_null(strstr(attar_error(), "did you mean '_cgroup'"));
 	}
 }
 
@@ -1029,6 +1080,7 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_error_column),
 		cmocka_unit_test(test_unavailable),
+		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_without_format),
 		cmocka_unit_test(test_limits),
 	};

@@ -4,8 +4,12 @@
 
 #include "run/parts/user_stacks.h"
 #include "run/run.h"
+#include "source/source.h"
 
 enum { FIELDS = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN };
+
+static char name[] = "cycles";
+static const struct source source = {.name = name};
 
 static int start(void **state)
 {
@@ -27,7 +31,7 @@ static struct perf_event_attr attr_of(struct attar_run *run, const char *method)
 
 	assert_int_equal(attar_run_set(run, "unwind", method), 0);
 	assert_int_equal(PARTS_CALL(run, prepare), 0);
-	assert_int_equal(PARTS_CALL(run, attr, NULL, &attr), 0);
+	assert_int_equal(PARTS_CALL(run, attr, &source, &attr), 0);
 	return attr;
 }
 
@@ -63,7 +67,7 @@ static void test_lbr_without_user_code(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(attr); i++) {
 		struct perf_event_attr before = attr[i];
 
-		assert_int_equal(PARTS_CALL(run, attr, NULL, &attr[i]), 0);
+		assert_int_equal(PARTS_CALL(run, attr, &source, &attr[i]), 0);
 		assert_memory_equal(&attr[i], &before, sizeof(before));
 	}
 }

@@ -11,6 +11,9 @@
 
 enum { HUGE_PAGE = 2 << 20 };
 
+void inside(uint64_t n);
+void outside(uint64_t n);
+
 /* Alone in its huge page: outside() begins at the next. */
 __attribute__((aligned(HUGE_PAGE))) KEEP void inside(uint64_t n)
 {

@@ -49,7 +49,8 @@ static int waits_in(pid_t tid)
 
 int main(int argc, char **argv)
 {
-	char *name = argc > 2 ? argv[2] : "sleeper";
+	static char own_name[] = "sleeper";
+	char *name = argc > 2 ? argv[2] : own_name;
 	pthread_t thread;
 
 	count = argument(argc, argv, 1, 23);

@@ -3,6 +3,7 @@
  * A thread that waits for somebody, as the argument says, until standard input ends:
  *
  *	whom mutex|checked|robust|pi|read|write|wrwait|join|condition|shared|deadlock|timed
+ *	whom dead|deadwriter: the holder of a mutex or read-write lock has ended
  *	whom pipe|kept|full|poll|select|unix|tcp|unaccepted|child|any|vfork|flock|fcntl
  *	whom semaphore|udp|sleep|accept|epoll|signal|terminal|read2
  *
@@ -49,6 +50,11 @@ static int is(const char *name)
 	return !strcmp(kind, name);
 }
 
+static int is_dead(void)
+{
+	return is("dead") || is("deadwriter");
+}
+
 /* Until the kernel says that the thread sleeps. */
 static void await_sleep(pid_t tid)
 {
@@ -73,11 +79,13 @@ static void *hold(void *arg)
 	prctl(PR_SET_NAME, "holder");
 	if (mutex)
 		pthread_mutex_lock(mutex);
-	else if (is("read") || is("wrwait"))
+	else if (is("read") || is("wrwait") || is("deadwriter"))
 		pthread_rwlock_wrlock(&rwlock);
 	else if (is("write"))
 		pthread_rwlock_rdlock(&rwlock);
 	holder = gettid();
+	if (is_dead())
+		return arg;
 	while (is("deadlock") && !waiter)
 		usleep(1000);
 	if (is("deadlock"))
@@ -133,7 +141,7 @@ static void wait_for_lock(void)
 		pthread_mutex_timedlock(mutex, &(struct timespec){.tv_sec = 1L << 33});
 	else if (mutex)
 		pthread_mutex_lock(mutex);
-	else if (is("read"))
+	else if (is("read") || is("deadwriter"))
 		pthread_rwlock_rdlock(&rwlock);
 	else if (is("write") || is("wrwait"))
 		pthread_rwlock_wrlock(&rwlock);
@@ -292,13 +300,16 @@ static void prepare(void)
 	char path[] = "/tmp/whom.XXXXXX";
 
 	if (is("mutex") || is("checked") || is("robust") || is("pi") || is("shared") ||
-		is("deadlock") || is("timed"))
+		is("deadlock") || is("timed") || is("dead"))
 		make_mutex();
-	if ((mutex && !is("shared")) || is("read") || is("write") || is("wrwait") || is("join")) {
+	if ((mutex && !is("shared")) || is("read") || is("deadwriter") || is("write") ||
+		is("wrwait") || is("join")) {
 		pthread_create(&thread, NULL, hold, NULL);
 		joined = thread;
 		while (!holder)
 			usleep(1000);
+		if (is_dead())
+			pthread_join(thread, NULL);
 	} else if (is("shared") || is("child") || is("any")) {
 		start_child(-1, -1);
 	} else if (is("kept")) { /* this process has both ends, too */
@@ -350,13 +361,14 @@ int main(int argc, char **argv)
 		usleep(1000);
 	await_sleep(waiter);
 	printf("%d %d %#lx\n", waiter, is("write") ? 0 : holder,
-		mutex                                       ? (unsigned long)mutex
-		: is("read") || is("write") || is("wrwait") ? (unsigned long)&rwlock
-							    : 0);
+		mutex ? (unsigned long)mutex
+		: is("read") || is("write") || is("wrwait") || is("deadwriter")
+			? (unsigned long)&rwlock
+			: 0);
 	fflush(stdout);
 	while (read(0, &byte, 1) > 0)
 		;
-	if (holder && kill(holder, 0) == 0 && holder != getpid())
+	if (holder && !is_dead() && kill(holder, 0) == 0 && holder != getpid())
 		kill(holder, SIGKILL);
 	return 0;
 }
