@@ -13,8 +13,8 @@
 #   make deb        builds Debian packages in build-deb/
 #   make dist       writes the source of a release, its checksums and a list of what is inside (SPDX)
 #                   in build-dist/
-#   make reproduce  builds the Debian packages of the last commit twice, and compares the bytes;
-#                   takes minutes
+#   make reproduce  builds the Debian packages and the static program of the last commit twice, and
+#                   compares the bytes; takes minutes
 #   make bench      builds, measures attar and comparable tools in the same run
 #   make install    installs under PREFIX (default /usr/local), below DESTDIR when that is given
 #   make uninstall  removes what install put there

@@ -2,7 +2,7 @@
 /* Runs the profiler `profile` from a program, for half a second. */
 #include <stdio.h>
 
-#include <attar/attar.h>
+#include <attar/attar-run.h>
 
 static int print(void *ctx, const struct attar_report *report, enum attar_scope scope)
 {

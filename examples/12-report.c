@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attar/attar.h>
+#include <attar/attar-run.h>
 
 static void fill_table(struct attar_report *report, const char *text)
 {

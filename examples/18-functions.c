@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include <attar/attar.h>
+#include <attar/attar-run.h>
 
 enum { FRAMES_MAX = 64, BYTES = 4 << 20, ROUNDS = 3 };
 

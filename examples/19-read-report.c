@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include <attar/attar.h>
+#include <attar/attar-run.h>
 
 static void print_cell(struct attar_cell cell)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <attar/attar.h>
+#include <attar/attar-run.h>
 
 enum { SIGNALS = 65 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A profiler outside of the library, in C++11: which signals are sent, at least --least times.
-#include <attar/attar.h>
+#include <attar/attar-run.h>
 
 #include <cstdio>
 #include <cstring>

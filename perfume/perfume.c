@@ -598,7 +598,7 @@ static enum perfume_interface recognise(int fd)
 	return errno == EFAULT ? PERFUME_INTERFACE_STATUS_BITS : PERFUME_INTERFACE_STATUS_BYTES;
 }
 
-/* Moves a descriptor above `above`, away from those of the program; see internal.h. */
+/* Moves a descriptor above `above`, away from descriptors of the program; see internal.h. */
 static int raise_fd(int fd, int above)
 {
 	struct rlimit limit;
@@ -1463,7 +1463,7 @@ static void inherit(const struct area *parent)
 	}
 }
 
-/* Maps the `wanted` bits of the parent's area to those of the child's area. */
+/* Maps the `wanted` bits of the parent's area to the bits of the child's area. */
 static uint32_t translate(const struct area *parent, uint32_t wanted)
 {
 	uint32_t ours = 0;

@@ -25,7 +25,7 @@ def flags_of(*libraries):
 
 
 def native():
-    flags = flags_of('attar', 'perfume')
+    flags = flags_of('attar-run', 'perfume')
     return Extension(
         'attar._attar', [str(path.relative_to(HERE)) for path in sorted(HERE.glob('src/*.c'))],
         depends=['src/native.h'],

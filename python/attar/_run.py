@@ -144,12 +144,13 @@ class Events(_Driven):
                 return batch
 
     def _take_losses(self):
-        self._losses += [loss for _, loss in self._run.take_marks() if loss]
+        self._losses += [what for _, what in self._run.take_marks() if isinstance(what, tuple)]
 
     def marked_batches(self, wait=lambda: -1):
         """Iterate over (batch or (), marks): what happened before event number n of the batch.
 
-        A mark is (n, None) at the end of an interval, or (n, (from, to, number, cpu)) of a loss.
+        A mark is (n, None) at the end of an interval, (n, (from, to, number, cpu)) of a loss, or
+        (n, text) of a line that exec= has printed.
         wait() returns for how many milliseconds to wait for them; -1: without a limit.
         """
         while not self._over:

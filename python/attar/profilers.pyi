@@ -26,20 +26,22 @@ class _annotate:
         instructions: bool = ...,
         # without SYMBOL: show the N hottest functions (default 1)
         top: int = ...,
-        freq: int = ..., event: _Texts = ..., unwind: _Text = ..., inline: bool = ...,
-        lines: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
-        user_callchain: bool = ..., kernel_callchain: bool = ..., exclude_host: bool = ...,
-        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        freq: int = ..., event: _Texts = ..., unwind: _Text = ..., unwind_memory: _Size = ...,
+        inline: bool = ..., java_map: bool = ..., lines: bool = ..., user_callchain: bool = ...,
+        kernel_callchain: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
+        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 annotate: _annotate
 
@@ -47,7 +49,7 @@ class _biolatency:
     """Latency of block device requests, as histograms."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # only these block devices: /dev/sda, sda or 8:0; default: all
+        # only these block devices: /dev/sda, sda or 8:0 (default all)
         device: _Texts = ...,
         # include the time in the queue
         queued: bool = ...,
@@ -56,13 +58,15 @@ class _biolatency:
         # a histogram for each type of request
         types: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 biolatency: _biolatency
 
@@ -70,18 +74,20 @@ class _biosnoop:
     """Print each block device request with its latency."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # only these block devices: /dev/sda, sda or 8:0; default: all
+        # only these block devices: /dev/sda, sda or 8:0 (default all)
         device: _Texts = ...,
         # only requests that take longer: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 biosnoop: _biosnoop
 
@@ -89,35 +95,67 @@ class _bitesize:
     """Sizes of block device requests by program, as histograms."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # only these block devices: /dev/sda, sda or 8:0; default: all
+        # only these block devices: /dev/sda, sda or 8:0 (default all)
         device: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 bitesize: _bitesize
+
+class _blame:
+    """What ran while tasks waited for a CPU."""
+    def __call__(
+        self, *, command: _Command = ..., stacks: bool = ...,
+        # rows by thread, process, user, cgroup, unit, container or pod (default thread)
+        by: _Text = ...,
+        # only waits that take longer
+        than: _Time = ...,
+        # interrupts are culprits of their own, not the task that they interrupt
+        irqs: bool = ...,
+        # the host of a virtual machine is a culprit of its own, not the task from which it takes
+        # the CPU; with --irqs
+        steal: bool = ...,
+        # only waits of threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+blame: _blame
 
 class _blktrace:
     """Time that block device requests spend in each stage."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # only these block devices: /dev/sda, sda or 8:0; default: all
+        # only these block devices: /dev/sda, sda or 8:0 (default all)
         device: _Texts = ...,
         # add a column with the requests that take longer: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 blktrace: _blktrace
 
@@ -137,13 +175,15 @@ class _bpf_kvm_exit:
         # append the longest exit of each process to this file with each report
         output2: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 bpf_kvm_exit: _bpf_kvm_exit
 
@@ -158,19 +198,22 @@ class _breakpoint:
         filter: _Text = ...,
         # show the stack of each hit, and a tree of all stacks
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 breakpoint: _breakpoint
 
@@ -179,11 +222,12 @@ class _cachestat:
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cachestat: _cachestat
 
@@ -192,9 +236,10 @@ class _cpu_util:
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
     ) -> Run: ...
 cpu_util: _cpu_util
 
@@ -222,6 +267,9 @@ class _cpudist:
         print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
         # also show the mean of all times
         avg: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
@@ -231,15 +279,43 @@ class _cpudist:
         # it does not deliver are not noticed
         kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 cpudist: _cpudist
+
+class _dnslat:
+    """Print each resolution of a host name, the server that was asked, and its latency."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
+        event: _Texts = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
+        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
+        than: _Time = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+dnslat: _dnslat
 
 class _drsnoop:
     """Print each direct reclaim of memory by a task."""
@@ -251,14 +327,19 @@ class _drsnoop:
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 drsnoop: _drsnoop
 
@@ -270,19 +351,22 @@ class _event_care:
         event: _Texts = ...,
         # also record stacks, which makes events larger
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 event_care: _event_care
 
@@ -292,16 +376,20 @@ class _execsnoop:
         self, *, command: _Command = ..., stacks: bool = ...,
         # also print failed attempts
         fails: bool = ...,
+        # instead of lines, a table of the 100 programs that ran longest
+        longest: bool = ...,
         # only these names, separated by commas; * and ? match
         name: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 execsnoop: _execsnoop
 
@@ -316,13 +404,15 @@ class _exitsnoop:
         # also print each thread that exits
         threads: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 exitsnoop: _exitsnoop
 
@@ -335,15 +425,29 @@ class _expr:
         # the expression; can also be given as an argument
         expression: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 expr: _expr
+
+class _fds:
+    """Open files and sockets: processes near their limit, and those that open more."""
+    def __call__(
+        self, *, command: _Command = ..., stacks: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+    ) -> Run: ...
+fds: _fds
 
 class _fileslower:
     """Print slow reads, writes and fsyncs of files by programs."""
@@ -357,16 +461,73 @@ class _fileslower:
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 fileslower: _fileslower
+
+class _forks:
+    """Count the processes and threads that each process creates."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # count these events; attributes: key, comm, top-by, top-add, printkey, alias
+        event: _Texts = ...,
+        # count by name instead of key
+        only_comm: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+forks: _forks
+
+class _fsyncslow:
+    """Print slow fsyncs and other calls that write a file to the disk."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
+        event: _Texts = ...,
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
+        failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
+        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
+        than: _Time = ...,
+        # only pairs whose file, fd_name() in a column of the start, is not a pipe, socket or
+        # terminal
+        files: bool = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+fsyncslow: _fsyncslow
 
 class _gc:
     """Duration of garbage collections in Python programs, as a histogram."""
@@ -392,6 +553,9 @@ class _gc:
         print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
         # also show the mean of all times
         avg: bool = ...,
         # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
@@ -404,13 +568,15 @@ class _gc:
         # it does not deliver are not noticed
         kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 gc: _gc
 
@@ -441,13 +607,15 @@ class _hardirqs:
         # also show a histogram of all times
         hist: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 hardirqs: _hardirqs
 
@@ -462,13 +630,15 @@ class _hrcount:
         # show each CPU separately
         perins: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 hrcount: _hrcount
 
@@ -487,19 +657,22 @@ class _hrtimer:
         condition: _Text = ...,
         # show stacks
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 hrtimer: _hrtimer
 
@@ -510,11 +683,12 @@ class _hwstat:
         # count only while KVM guests run
         exclude_host: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hwstat: _hwstat
 
@@ -528,19 +702,22 @@ class _irq_off:
         than: _Time = ...,
         # show the stacks that enable interrupts again
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 irq_off: _irq_off
 
@@ -553,6 +730,9 @@ class _kmemleak:
         alloc: _Texts = ...,
         # events that free memory; attribute: ptr= (field ptr)
         free: _Texts = ...,
+        # memory of programs: malloc() and its relatives, and mmap(), which are found in the
+        # program or its C library
+        heap: bool = ...,
         # a row for each thread name
         comm: bool = ...,
         # only older allocations
@@ -561,19 +741,22 @@ class _kmemleak:
         allocations: int = ...,
         # the stacks of all allocations
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 kmemleak: _kmemleak
 
@@ -594,19 +777,22 @@ class _kmemprof:
         allocations: int = ...,
         # the stacks of all allocations
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 kmemprof: _kmemprof
 
@@ -623,13 +809,15 @@ class _kvm_exit:
         # only exits that pass this filter on the fields of kvm:kvm_exit
         filter: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 kvm_exit: _kvm_exit
 
@@ -646,13 +834,15 @@ class _kvmmmu:
         # with --detail: also print these events, such as kvm:kvm_page_fault
         event: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 kvmmmu: _kvmmmu
 
@@ -673,13 +863,15 @@ class _ldlat_loads:
         # do not sample while KVM guests run
         exclude_guest: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_loads: _ldlat_loads
 
@@ -698,13 +890,15 @@ class _ldlat_stores:
         # do not sample while KVM guests run
         exclude_guest: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_stores: _ldlat_stores
 
@@ -715,11 +909,12 @@ class _llcstat:
         # count only while KVM guests run
         exclude_host: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 llcstat: _llcstat
 
@@ -733,21 +928,105 @@ class _locks:
         futex: bool = ...,
         # only waits of at least this time, and print each: nanoseconds, or a unit: 4ms
         than: _Time = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 locks: _locks
+
+class _loopblock:
+    """Find what blocks event loops: code between two waits for events that takes long."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
+        # printkey, comm, role, untraced, alias
+        event: _Texts = ...,
+        # also count pairs that take longer
+        than: _Time = ...,
+        # ignore pairs that do not take longer
+        only_than: _Time = ...,
+        # also count pairs that take less time
+        lower: _Time = ...,
+        # write time and latency of each pair to FILE-START-END.lat, in ns
+        heatmap: _Text = ...,
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
+        detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
+        # a row for each key, or for each name of comm= of the starts
+        perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
+        # also show the mean of all times
+        avg: bool = ...,
+        # also show a histogram of all times
+        hist: bool = ...,
+        # only threads with these names, separated by commas; * and ? match; keys must be thread
+        # IDs (multi-trace --tasks)
+        filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+loopblock: _loopblock
+
+class _memleak:
+    """Memory of a program that it has not freed, by the stack that allocated it."""
+    def __call__(
+        self, *, command: _Command = ..., stacks: bool = ...,
+        # a row for each thread name
+        comm: bool = ...,
+        # only older allocations
+        than: _Time = ...,
+        # maximum number of outstanding allocations (default 262,144)
+        allocations: int = ...,
+        # the stacks of all allocations
+        call_graph: bool = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
+        nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
+        prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+memleak: _memleak
 
 class _misc:
     """Print changes of code, names, mappings, BPF programs and control groups."""
@@ -756,13 +1035,15 @@ class _misc:
         # only these: ksymbol, bpf, cgroup, text-poke, comm, mmap
         records: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 misc: _misc
 
@@ -778,14 +1059,19 @@ class _mountsnoop:
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 mountsnoop: _mountsnoop
 
@@ -819,6 +1105,9 @@ class _multi_trace:
         print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
         # also show the mean of all times
         avg: bool = ...,
         # also show a histogram of all times
@@ -829,19 +1118,24 @@ class _multi_trace:
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
+        # with --tasks: the pairs are the times in which threads are running, or ready to run;
+        # with --perins, show which differ from what the kernel counts
+        counted: _Text = ...,
         # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
         # it does not deliver are not noticed
         kernel_filter: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 multi_trace: _multi_trace
 
@@ -870,13 +1164,15 @@ class _nested_trace:
         # write time and duration of each call to FILE-ENTRY-EXIT.lat, in ns
         heatmap: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 nested_trace: _nested_trace
 
@@ -887,13 +1183,15 @@ class _netqtop:
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 netqtop: _netqtop
 
@@ -911,19 +1209,22 @@ class _num_dist:
         heatmap: _Text = ...,
         # show the stacks of the events, with --than only for larger numbers
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 num_dist: _num_dist
 
@@ -935,21 +1236,27 @@ class _offcpu:
         uninterruptible: bool = ...,
         # append the stack of the waker to each stack (default)
         waker: bool = ...,
+        # rows by thread, process, user, cgroup, unit, container or pod (default thread), which
+        # are also above the stacks
+        by: _Text = ...,
         # only longer blocks, and print each: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 offcpu: _offcpu
 
@@ -961,18 +1268,22 @@ class _oncpu:
         filter: _Texts = ...,
         # only threads with these kernel priorities: 0-98 real time, 100-139 normal
         prio: _Text = ...,
+        # rows by thread, process, user, cgroup, unit, container or pod (default thread)
+        by: _Text = ...,
         # add up threads with the same name
         only_comm: bool = ...,
         # also show the number and length of runs
         detail: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 oncpu: _oncpu
 
@@ -984,14 +1295,19 @@ class _oomkill:
         event: _Texts = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 oomkill: _oomkill
 
@@ -1007,14 +1323,19 @@ class _opensnoop:
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 opensnoop: _opensnoop
 
@@ -1027,20 +1348,24 @@ class _overview:
         no_errors: bool = ...,
         # add up processes with the same name
         only_comm: bool = ...,
-        freq: int = ..., event: _Texts = ..., unwind: _Text = ..., inline: bool = ...,
-        lines: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
-        user_callchain: bool = ..., kernel_callchain: bool = ..., exclude_host: bool = ...,
-        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        # show all tables as text, not only those that a finding needs
+        all: bool = ...,
+        freq: int = ..., event: _Texts = ..., unwind: _Text = ..., unwind_memory: _Size = ...,
+        inline: bool = ..., java_map: bool = ..., lines: bool = ..., user_callchain: bool = ...,
+        kernel_callchain: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
+        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 overview: _overview
 
@@ -1050,21 +1375,27 @@ class _page_faults:
         self, *, command: _Command = ..., stacks: bool = ...,
         # show the stacks of the faults
         call_graph: bool = ...,
+        # also show the faults of each thread, process, user, cgroup, unit, container or pod,
+        # above its stacks
+        by: _Text = ...,
         # print each fault with the user registers, with -g also its stack
         detail: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 page_faults: _page_faults
 
@@ -1075,13 +1406,35 @@ class _percpu_stat:
         # also count system calls, which makes each of them a little slower
         syscalls: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+    ) -> Run: ...
+percpu_stat: _percpu_stat
+
+class _pgslow:
+    """Print slow queries of PostgreSQL, and who blocks whom."""
+    def __call__(
+        self, *, command: _Command = ..., stacks: bool = ...,
+        # only queries and waits that take at least this time (default 100ms)
+        than: _Time = ...,
+        # the program postgres (default: the one that runs, or is installed)
+        server: _Text = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
         pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
         peer_ca: _Text = ...,
     ) -> Run: ...
-percpu_stat: _percpu_stat
+pgslow: _pgslow
 
 class _profile:
     """Where CPU time is spent: hottest functions and stacks, by sampling."""
@@ -1089,24 +1442,29 @@ class _profile:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # show the hottest stacks as a tree
         call_graph: bool = ...,
+        # also show the share of each thread, process, user, cgroup, unit, container or pod, above
+        # its stacks
+        by: _Text = ...,
         # print every sample as it arrives, with its stack if -g is given
         print_samples: bool = ...,
         # only count samples of a CPU in seconds in which it is busy for more than this share
         min_busy: float = ...,
-        freq: int = ..., event: _Texts = ..., unwind: _Text = ..., inline: bool = ...,
-        lines: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
-        user_callchain: bool = ..., kernel_callchain: bool = ..., exclude_host: bool = ...,
-        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        freq: int = ..., event: _Texts = ..., unwind: _Text = ..., unwind_memory: _Size = ...,
+        inline: bool = ..., java_map: bool = ..., lines: bool = ..., user_callchain: bool = ...,
+        kernel_callchain: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
+        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 profile: _profile
 
@@ -1134,6 +1492,9 @@ class _query:
         print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
         # also show the mean of all times
         avg: bool = ...,
         # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
@@ -1146,13 +1507,15 @@ class _query:
         # it does not deliver are not noticed
         kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 query: _query
 
@@ -1182,19 +1545,22 @@ class _record:
         switch_events: bool = ...,
         # compress the records with zstd
         compress: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 record: _record
 
@@ -1225,6 +1591,9 @@ class _rundelay:
         print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
         # also show the mean of all times
         avg: bool = ...,
         # also show a histogram of all times
@@ -1236,13 +1605,15 @@ class _rundelay:
         # it does not deliver are not noticed
         kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 rundelay: _rundelay
 
@@ -1270,6 +1641,9 @@ class _runqlat:
         print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
         # also show the mean of all times
         avg: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
@@ -1279,13 +1653,15 @@ class _runqlat:
         # it does not deliver are not noticed
         kernel_filter: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 runqlat: _runqlat
 
@@ -1298,13 +1674,15 @@ class _runqlen:
         # show each CPU separately
         perins: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 runqlen: _runqlen
 
@@ -1318,12 +1696,15 @@ class _sched_migrate:
         detail: bool = ...,
         # also show the stacks that move tasks
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., all_cpus: bool = ...,
-        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., no_children: bool = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
         allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
         pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
         peer_ca: _Text = ...,
@@ -1338,16 +1719,40 @@ class _signals:
         event: _Texts = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 signals: _signals
+
+class _slowest:
+    """The programs that ran longest, with their command lines."""
+    def __call__(
+        self, *, command: _Command = ..., stacks: bool = ...,
+        # only these names, separated by commas; * and ? match
+        name: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+slowest: _slowest
 
 class _snoop:
     """Print chosen values of events or pairs of events as columns."""
@@ -1366,6 +1771,9 @@ class _snoop:
         # only pairs whose file, fd_name() in a column of the start, is not a pipe, socket or
         # terminal
         files: bool = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         # -p, -t and a command select pairs by their thread, or events by their owner, and events
         # are those of the whole system
         tasks: bool = ...,
@@ -1373,13 +1781,15 @@ class _snoop:
         # process of the TCP connection
         owners: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 snoop: _snoop
 
@@ -1410,13 +1820,15 @@ class _softirqs:
         # also show a histogram of all times
         hist: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 softirqs: _softirqs
 
@@ -1428,25 +1840,30 @@ class _split_lock:
         trigger: int = ...,
         # also cause about 100,000 split locks per second, which slows down the machine
         test: bool = ...,
+        # only split locks of KVM guests
+        exclude_host: bool = ...,
         # show stacks
         call_graph: bool = ...,
         # show the counts of each CPU
         perins: bool = ...,
         # the split lock event, for CPUs that attar does not know
         event: _Text = ...,
-        exclude_host: bool = ..., unwind: _Text = ..., inline: bool = ..., lines: bool = ...,
-        exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,
-        kernel_callchain: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
-        irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
-        nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
-        prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_guest: bool = ...,
+        exclude_pid: _Texts = ..., irqs_disabled: Union[_Text, bool] = ...,
+        tif_need_resched: Union[_Text, bool] = ..., nr_running_min: _Text = ...,
+        nr_running_max: _Text = ..., sched_policy: _Text = ..., prio: _Text = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 split_lock: _split_lock
 
@@ -1472,12 +1889,15 @@ class _sql:
         explain: bool = ...,
         # verify the results with ordinary tables
         verify: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., all_cpus: bool = ...,
-        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., no_children: bool = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
         allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
         pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
         peer_ca: _Text = ...,
@@ -1509,11 +1929,12 @@ class _stat:
         # as --per-thread, or --per-cpu without tasks
         perins: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 stat: _stat
 
@@ -1529,14 +1950,19 @@ class _statsnoop:
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 statsnoop: _statsnoop
 
@@ -1548,16 +1974,20 @@ class _swapin:
         event: _Texts = ...,
         # count by the value of this expression on the fields (default: by thread)
         key: _Text = ...,
+        # count by thread, process, user, cgroup, unit, container or pod (default thread)
+        by: _Text = ...,
         # count by name instead of key
         only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 swapin: _swapin
 
@@ -1584,16 +2014,21 @@ class _syscalls:
         print_beyond: bool = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
         # also show the mean of all times
         avg: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 syscalls: _syscalls
 
@@ -1606,13 +2041,15 @@ class _syscount:
         # count by name instead of key
         only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 syscount: _syscount
 
@@ -1632,6 +2069,8 @@ class _task_state:
         per_process: bool = ...,
         # show each name
         per_comm: bool = ...,
+        # show each thread, process, user, cgroup, unit, container or pod
+        by: _Text = ...,
         # only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
         # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
@@ -1641,12 +2080,15 @@ class _task_state:
         than: _Time = ...,
         # show time not running by the stack at which the task was switched out
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., all_cpus: bool = ...,
-        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., no_children: bool = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
         allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
         pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
         peer_ca: _Text = ...,
@@ -1661,14 +2103,19 @@ class _tcpconnect:
         event: _Texts = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnect: _tcpconnect
 
@@ -1682,14 +2129,19 @@ class _tcplife:
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 tcplife: _tcplife
 
@@ -1701,16 +2153,33 @@ class _tcpretrans:
         event: _Texts = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 tcpretrans: _tcpretrans
+
+class _tcptop:
+    """Bytes that TCP connections send and receive."""
+    def __call__(
+        self, *, command: _Command = ..., stacks: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+    ) -> Run: ...
+tcptop: _tcptop
 
 class _tlbstat:
     """Hits and misses of each CPU's data TLB."""
@@ -1719,11 +2188,12 @@ class _tlbstat:
         # count only while KVM guests run
         exclude_host: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tlbstat: _tlbstat
 
@@ -1735,16 +2205,20 @@ class _top:
         event: _Texts = ...,
         # count by the value of this expression on the fields (default: by thread)
         key: _Text = ...,
+        # count by thread, process, user, cgroup, unit, container or pod (default thread)
+        by: _Text = ...,
         # count by name instead of key
         only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 top: _top
 
@@ -1764,19 +2238,22 @@ class _trace:
         # flight recorder: print the newest events when an event passes this filter, and on
         # SIGUSR1
         dump_when: _Text = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,
-        exclude_kernel: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
-        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 trace: _trace
 
@@ -1786,22 +2263,27 @@ class _wall:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # show wakers and their stacks on time lines (default)
         waker: bool = ...,
+        # also show the time of each thread, process, user, cgroup, unit, container or pod, above
+        # its stacks
+        by: _Text = ...,
         # add up threads with the same name
         only_comm: bool = ...,
-        freq: int = ..., event: _Texts = ..., unwind: _Text = ..., inline: bool = ...,
-        lines: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
-        user_callchain: bool = ..., kernel_callchain: bool = ..., exclude_host: bool = ...,
-        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        freq: int = ..., event: _Texts = ..., unwind: _Text = ..., unwind_memory: _Size = ...,
+        inline: bool = ..., java_map: bool = ..., lines: bool = ..., user_callchain: bool = ...,
+        kernel_callchain: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
+        exclude_host: bool = ..., exclude_guest: bool = ..., exclude_pid: _Texts = ...,
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
-        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
-        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
-        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
-        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 wall: _wall
 
@@ -1816,12 +2298,15 @@ class _watchdog:
         than: _Time = ...,
         # show the stacks of soft lockups
         call_graph: bool = ...,
-        unwind: _Text = ..., inline: bool = ..., lines: bool = ..., all_cpus: bool = ...,
-        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., no_children: bool = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
         allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
         pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
         peer_ca: _Text = ...,
@@ -1834,18 +2319,23 @@ class OnRecordings:
     biolatency: _biolatency
     biosnoop: _biosnoop
     bitesize: _bitesize
+    blame: _blame
     blktrace: _blktrace
     bpf_kvm_exit: _bpf_kvm_exit
     breakpoint: _breakpoint
     cachestat: _cachestat
     cpu_util: _cpu_util
     cpudist: _cpudist
+    dnslat: _dnslat
     drsnoop: _drsnoop
     event_care: _event_care
     execsnoop: _execsnoop
     exitsnoop: _exitsnoop
     expr: _expr
+    fds: _fds
     fileslower: _fileslower
+    forks: _forks
+    fsyncslow: _fsyncslow
     gc: _gc
     hardirqs: _hardirqs
     hrcount: _hrcount
@@ -1860,6 +2350,8 @@ class OnRecordings:
     ldlat_stores: _ldlat_stores
     llcstat: _llcstat
     locks: _locks
+    loopblock: _loopblock
+    memleak: _memleak
     misc: _misc
     mountsnoop: _mountsnoop
     multi_trace: _multi_trace
@@ -1873,6 +2365,7 @@ class OnRecordings:
     overview: _overview
     page_faults: _page_faults
     percpu_stat: _percpu_stat
+    pgslow: _pgslow
     profile: _profile
     query: _query
     record: _record
@@ -1881,6 +2374,7 @@ class OnRecordings:
     runqlen: _runqlen
     sched_migrate: _sched_migrate
     signals: _signals
+    slowest: _slowest
     snoop: _snoop
     softirqs: _softirqs
     split_lock: _split_lock
@@ -1894,6 +2388,7 @@ class OnRecordings:
     tcpconnect: _tcpconnect
     tcplife: _tcplife
     tcpretrans: _tcpretrans
+    tcptop: _tcptop
     tlbstat: _tlbstat
     top: _top
     trace: _trace
@@ -1901,14 +2396,15 @@ class OnRecordings:
     watchdog: _watchdog
 
 __all__ = [
-    'annotate', 'biolatency', 'biosnoop', 'bitesize', 'blktrace', 'bpf_kvm_exit', 'breakpoint',
-    'cachestat', 'cpu_util', 'cpudist', 'drsnoop', 'event_care', 'execsnoop', 'exitsnoop',
-    'expr', 'fileslower', 'gc', 'hardirqs', 'hrcount', 'hrtimer', 'hwstat', 'irq_off',
-    'kmemleak', 'kmemprof', 'kvm_exit', 'kvmmmu', 'ldlat_loads', 'ldlat_stores', 'llcstat',
-    'locks', 'misc', 'mountsnoop', 'multi_trace', 'nested_trace', 'netqtop', 'num_dist',
-    'offcpu', 'oncpu', 'oomkill', 'opensnoop', 'overview', 'page_faults', 'percpu_stat',
-    'profile', 'query', 'record', 'rundelay', 'runqlat', 'runqlen', 'sched_migrate', 'signals',
+    'annotate', 'biolatency', 'biosnoop', 'bitesize', 'blame', 'blktrace', 'bpf_kvm_exit',
+    'breakpoint', 'cachestat', 'cpu_util', 'cpudist', 'dnslat', 'drsnoop', 'event_care',
+    'execsnoop', 'exitsnoop', 'expr', 'fds', 'fileslower', 'forks', 'fsyncslow', 'gc',
+    'hardirqs', 'hrcount', 'hrtimer', 'hwstat', 'irq_off', 'kmemleak', 'kmemprof', 'kvm_exit',
+    'kvmmmu', 'ldlat_loads', 'ldlat_stores', 'llcstat', 'locks', 'loopblock', 'memleak', 'misc',
+    'mountsnoop', 'multi_trace', 'nested_trace', 'netqtop', 'num_dist', 'offcpu', 'oncpu',
+    'oomkill', 'opensnoop', 'overview', 'page_faults', 'percpu_stat', 'pgslow', 'profile',
+    'query', 'record', 'rundelay', 'runqlat', 'runqlen', 'sched_migrate', 'signals', 'slowest',
     'snoop', 'softirqs', 'split_lock', 'sql', 'stat', 'statsnoop', 'swapin', 'syscalls',
-    'syscount', 'task_state', 'tcpconnect', 'tcplife', 'tcpretrans', 'tlbstat', 'top', 'trace',
-    'wall', 'watchdog'
+    'syscount', 'task_state', 'tcpconnect', 'tcplife', 'tcpretrans', 'tcptop', 'tlbstat', 'top',
+    'trace', 'wall', 'watchdog'
 ]

@@ -25,7 +25,13 @@ from ._error import Error, nearest
 from ._run import Events
 
 OK, FAILED, USAGE = 0, 1, 2
+STACKS = re.compile(r'/(stack|max-stack=\d+)(/|,|$)')  # attributes of an event
 PERF_PROF = '--perf-prof'  # first word: the command has the name perf-prof
+# What perf-prof takes from the words after the script; others are arguments of the script.
+AFTER_SCRIPT = re.compile(
+    r'-[CNegimopqtv]|--((no-)?(user|kernel)-callchain|call-graph|cgroups|clock-offset|cpus|event|'
+    r'exit-N|interval|kvmclock|mmap-pages|monotonic|order|output|perfeval-cpus|perfeval-pids|pids|'
+    r'quiet|sampling-limit|tids|tsc|usage-self|verbose|watermark)(=|$)')
 
 HELP = '''attar python - call the functions of a Python script for each event
 
@@ -77,11 +83,11 @@ class CommandLine:
         self.arguments = self._take_more(rest) if self.is_perf_prof and not self.ended else rest
 
     def _take_more(self, words):
-        """perf-prof: without --, options after the script are those of the run."""
+        """perf-prof: without --, its options after the script belong to the run."""
         check, rest = _attar.Run(None, True), []
         while words:
             try:
-                used = self._take_option(check, words) if re.match('-.', words[0]) else 0
+                used = self._take_option(check, words) if AFTER_SCRIPT.match(words[0]) else 0
             except Error:
                 used = 0
             if not used:
@@ -145,9 +151,11 @@ class ScriptEvents(Events):
     def __init__(self, line):
         super().__init__([], line.command, True)
         words = {word for word, _ in line.options}
-        if line.is_perf_prof and words & {'-g', '--call-graph'} \
-                and '--no-kernel-callchain' not in words:
+        if line.is_perf_prof and '--no-kernel-callchain' not in words and (
+                words & {'-g', '--call-graph'} or any(map(STACKS.search, line.event_names()))):
             self._run.set_word(b'--no-user-callchain', None)  # the default of perf-prof
+        if line.is_perf_prof:
+            self._run.take_arrays_as_bytes()
         for word, following in line.options:
             self._run.set_word(os.fsencode(word),
                                None if following is None else os.fsencode(following))
@@ -193,8 +201,9 @@ def print_template(line):
         raise Usage('specify the events with -e: attar python -e sched:sched_wakeup help')
     kinds = list({kind.full_name: kind for kind in kinds_of(line)}.values())
     words = ' '.join(f'-e {shlex.quote(name)}' for name in names)
-    print(f'''#!/usr/bin/env -S attar python {words} --
-# Run it: attar python {words} SCRIPT
+    command = 'perf-prof' if line.is_perf_prof else 'attar'
+    print(f'''#!/usr/bin/env -S {command} python {words} --
+# Run it: {command} python {words} SCRIPT
 
 
 def __init__():
@@ -291,13 +300,23 @@ def provide_perf_prof():
     sys.modules.setdefault('perf_prof', module)
 
 
+def is_closed_output(error):
+    """Whether standard output is a pipe that nobody reads any longer, as of | head."""
+    poll = select.poll()
+    poll.register(1, 0)
+    return isinstance(error, BrokenPipeError) and any(
+        events & select.POLLERR for _, events in poll.poll(0))
+
+
 def keeps_running(function):
     """As in perf-prof: an exception of a function is printed, and the run goes on."""
     @functools.wraps(function)
     def call(*arguments):
         try:
             function(*arguments)
-        except Exception:
+        except Exception as error:
+            if is_closed_output(error):
+                raise
             show_failure()
     return call
 
@@ -487,14 +506,16 @@ class Session:
             if calls.interval and self.lines.read():
                 self._report()
             events, done = iter(batch), 0
-            for at, loss in marks:
+            for at, what in marks:
                 calls.deliver(itertools.islice(events, at - done))
                 done = at
-                if loss is None and calls.interval:
+                if isinstance(what, str):
+                    print(what)
+                elif what is None and calls.interval:
                     self.lines.print_marker()
                     calls.interval()
-                elif loss is not None and calls.lost:
-                    calls.lost(loss[0], loss[1])
+                elif what is not None and calls.lost:
+                    calls.lost(what[0], what[1])
             calls.deliver(events)
         if calls.exit:
             calls.exit()
@@ -505,7 +526,8 @@ class Session:
         self.events.drain()
         notes = self.events.notes
         lost, missing = notes['lost'], notes['missing']
-        failed = sys.exc_info()[0] not in (None, SystemExit)
+        kind, error, _ = sys.exc_info()
+        failed = kind not in (None, SystemExit) and not is_closed_output(error)
         if failed or ((lost or missing) and not self.line.quiet):
             print(f"attar: {notes['seen']} events were seen, {lost} lost"
                   + (f', {missing} missing: the kernel counted them, but attar did not receive them'
@@ -535,11 +557,11 @@ def main(words):
         return USAGE if isinstance(error, Usage) else _status_of(error)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except BrokenPipeError:
+    except Exception as error:
+        if not is_closed_output(error):
+            show_failure()
+            return FAILED
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except Exception:
-        show_failure()
-        return FAILED
     return OK
 
 
