@@ -17,6 +17,7 @@
 #include "bpf/counting.h"
 #include "perf/capabilities.h"
 #include "perf/kernel.h"
+#include "perf/breakpoints.h"
 #include "perf/kernel_defects.h"
 #include "perf/open.h"
 #include "perf/permission_error.h"
@@ -523,6 +524,26 @@ static void check_lockdown(struct finding *f)
 	}
 }
 
+static void check_breakpoints(struct finding *f)
+{
+	int r = breakpoints_test();
+
+	if (r > 0) {
+		found(f, ATTAR_CHECK_READY, "a test breakpoint was hit");
+	} else if (r == 0) {
+		found(f, ATTAR_CHECK_DEGRADED, "they can be set, but are not hit");
+		buf_str(&f->remedy,
+			"use a machine that is not virtual, or whose host emulates debug "
+			"registers");
+	} else {
+		found(f, ATTAR_CHECK_DEGRADED, "no test breakpoint can be set: ");
+		buf_str(&f->detail, strerror(-r));
+		buf_str(&f->remedy,
+			r == -ENOSPC ? "end debuggers and other programs that use breakpoints"
+				     : "see the checks above");
+	}
+}
+
 /* Defects that attar avoids or warns of, but other tools may not. */
 static void check_defects(struct finding *f)
 {
@@ -561,6 +582,7 @@ const struct check checks[] = {
 	{"seccomp", "the perf_event_open(2) system call", check_seccomp},
 	{"whole system", "other users' processes, the kernel", check_system_wide},
 	{"hardware counters", "cycles, instructions, cache misses", check_pmu},
+	{"breakpoints", "breakpoint, and events mem:ADDRESS", check_breakpoints},
 	{"memory accesses", "samples of loads and stores by PEBS or IBS", check_memory_accesses},
 	{"kernel names", "names of kernel functions", check_kernel_symbols},
 	{"process names", "names of functions in other users' processes", check_process_names},

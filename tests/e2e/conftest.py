@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import breakpoints
 import command
 import guest
 import hierarchy
@@ -172,6 +173,12 @@ def guests(tmp_path_factory):
 def root():
     if os.geteuid():
         pytest.skip('needs root')
+
+
+@pytest.fixture
+def needs_breakpoints():
+    if not breakpoints.breakpoints_are_hit():
+        pytest.skip('hardware breakpoints have no effect on this machine')
 
 
 @pytest.fixture

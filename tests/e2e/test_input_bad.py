@@ -139,7 +139,9 @@ TRACEPOINTS = 'raw_syscalls:sys_enter,raw_syscalls:sys_exit'
 
 def record_calls(tool, path):
     """A recording of CALLS calls of getppid(2) with the names of its events behind its data."""
-    command = ['-o', str(path), '-e', TRACEPOINTS, '--', sys.executable, '-S', '-c', CALLING]
+    # A ring holds all samples, however late its reader is.
+    command = ['-m', '1024', '-o', str(path), '-e', TRACEPOINTS, '--',
+               sys.executable, '-S', '-c', CALLING]
     if tool == 'perf':
         subprocess.run(['perf', 'record', '-q', *command], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Known defects of kernels are avoided or named (docs/kernels.md)."""
 import ctypes
+import json
 import os
 import struct
 import subprocess
@@ -8,6 +9,7 @@ import sys
 
 import pytest
 
+from breakpoints import breakpoints_are_hit
 from command import BUILD, run, workload
 from faults import environment, with_fault
 
@@ -111,6 +113,20 @@ def test_counters_that_a_virtual_machine_has():
     always = with_fault('kernel', 'stat', '-e', 'page-faults', *COMMAND, open='95@1+', type=1)
     assert always.returncode == 4
     assert 'guests are left out' not in always.stderr
+
+
+def test_breakpoints_without_effect(tmp_path):
+    """As in some virtual machines, which is told from a breakpoint that nothing hits."""
+    says = 'hardware breakpoints have no effect on this machine'
+    watch = ['breakpoint', '-q', '--format', 'json', '0x1000/8:w', '--', 'true']
+    done = with_fault('kernel', *watch, hits=0)
+    assert done.returncode == 0 and done.stderr.count(says) == 1
+    assert any(says in r for r in json.loads(done.stdout)['remarks'])
+    doctor = with_fault('kernel', 'doctor', hits=0).stdout
+    assert 'they can be set, but are not hit' in doctor
+    done = run(*watch)
+    assert (says in done.stderr) == (not breakpoints_are_hit())
+    assert ('a test breakpoint was hit' in run('doctor').stdout) == breakpoints_are_hit()
 
 
 def test_doctor_names_them(root):

@@ -128,6 +128,7 @@ def test_cgroup_switches_are_counted(needs_perf, held, spawn, cgroup, tmp_path_f
     assert found == expected
 
 
+@pytest.mark.usefixtures('needs_breakpoints')
 def test_breakpoint_agrees_with_perf(needs_perf, held, spawn, tmp_path):
     """A variable written 23 times, by a thread created later; without ASLR its address is known."""
     if os.uname().machine != 'x86_64':

@@ -261,6 +261,7 @@ def test_events_without_data_address_have_the_code_address(trace):
     assert any(re.match(r'(five|turns)\+0x', fields(row).get('symbol', '')) for row in rows)
 
 
+@pytest.mark.usefixtures('needs_breakpoints')
 def test_breakpoints_have_address_and_code(trace, tmp_path):
     source = tmp_path / 'watched.c'
     source.write_text('volatile long watched;'

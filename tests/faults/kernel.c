@@ -9,6 +9,7 @@
  *     FAULT_OPEN=16@3    the 3rd call fails with errno 16; 16@3+: all from the 3rd on
  *     FAULT_GUESTS=1     events that count guests fail with EOPNOTSUPP, as beside a mediated vPMU
  *     FAULT_TYPE=0       FAULT_OPEN and FAULT_GUESTS concern events of that type only
+ *     FAULT_HITS=0       breakpoints have no effect: they are at an address without memory
  *     FAULT_OUTPUT=1     events that share another one's ring write nowhere: they are counted, not
  *                        delivered
  *     FAULT_DELAY=100    each call takes that many milliseconds, even if signals arrive
@@ -56,7 +57,7 @@ static const struct since reads[] = {{0, 4}, {VERSION(6, 0), 5}};
 
 static unsigned kernel, fail_errno, fail_at, opened, delay_ms, enable_ms, disable_ms;
 static int fail_type = -1;
-static bool fail_on, no_output, no_guests;
+static bool fail_on, no_output, no_guests, no_hits;
 static char release[32];
 
 static __attribute__((constructor)) void begin(void)
@@ -69,6 +70,7 @@ static __attribute__((constructor)) void begin(void)
 
 	no_output = getenv("FAULT_OUTPUT") != NULL;
 	no_guests = getenv("FAULT_GUESTS") != NULL;
+	no_hits = getenv("FAULT_HITS") != NULL;
 	unsetenv("LD_PRELOAD");
 	if (version && sscanf(version, "%u.%u", &major, &minor) == 2) {
 		kernel = VERSION(major, minor);
@@ -136,6 +138,12 @@ static bool has_refused_guests(const struct perf_event_attr *attr)
 	       (fail_type < 0 || attr->type == (unsigned)fail_type);
 }
 
+static void misplace(struct perf_event_attr *attr)
+{
+	if (no_hits && attr->type == PERF_TYPE_BREAKPOINT)
+		attr->bp_addr = 0x1000;
+}
+
 static void delay(unsigned ms)
 {
 	struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
@@ -171,6 +179,8 @@ EXPORT long syscall(long number, ...)
 		errno = error;
 		return -1;
 	}
+	if (number == SYS_perf_event_open)
+		misplace((struct perf_event_attr *)a[0]);
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "attar/event.h"
+#include "perf/breakpoints.h"
 #include "tracefs/tracefs.h"
 
 void live_skip(const char *reason)
@@ -22,6 +23,12 @@ void live_need_root(const char *what)
 		return;
 	print_message("only root may %s\n", what);
 	skip();
+}
+
+void live_need_breakpoints(void)
+{
+	if (breakpoints_test() == 0)
+		live_skip("hardware breakpoints have no effect on this machine");
 }
 
 struct attar_target *live_self(void)

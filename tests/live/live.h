@@ -22,6 +22,9 @@ void live_skip(const char *reason);
 /* Skips the test unless it runs as root. */
 void live_need_root(const char *what);
 
+/* Skips the test if hardware breakpoints have no effect on this machine. */
+void live_need_breakpoints(void);
+
 /* Causes exactly n page faults: touches n new pages. */
 void live_fault(size_t n);
 

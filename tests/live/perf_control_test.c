@@ -229,8 +229,10 @@ static struct attar_counter *open_breakpoint(
 	struct attar_target *target, const struct perf_event_attr *attr)
 {
 	struct attar_counter *c;
-	int r = attar_counter_open(target, attr, "breakpoint", 0, &c);
+	int r;
 
+	live_need_breakpoints();
+	r = attar_counter_open(target, attr, "breakpoint", 0, &c);
 	if (r == -ENOSPC) {
 		attar_target_free(target);
 		live_skip("all hardware breakpoints of this CPU are taken");

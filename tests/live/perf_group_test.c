@@ -67,6 +67,7 @@ static void test_siblings_of_other_pmus_count(void **state)
 	struct attar_group *g;
 
 	live_need_root("open tracepoints");
+	live_need_breakpoints();
 	if (attar_group_open(target, events, 4, 0, &g) < 0)
 		fail_msg("%s", attar_error());
 	assert_int_equal(attar_counter_filter(attar_group_counter(g, 2), live_getppid_filter), 0);

@@ -104,6 +104,7 @@ static void need_signals_of_breakpoints(void)
 #if defined(__aarch64__)
 	live_skip("on arm64 a breakpoint cannot send a signal");
 #endif
+	live_need_breakpoints();
 }
 
 static void test_a_function_called_23_times_gives_23_signals(void **state)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps a run from known defects of the kernel (perf/kernel_defects.h): it warns of user stacks
- * beside uprobes, refuses return probes that would kill a program, and says what the kernel does
- * differently with switches of tasks.
+ * beside uprobes and of breakpoints without effect, refuses return probes that would kill a
+ * program, and says what the kernel does differently with switches of tasks.
  */
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/proc.h"
+#include "perf/breakpoints.h"
 #include "perf/kernel_defects.h"
 #include "report/model/model.h"
 #include "run/parts.h"
@@ -18,6 +19,7 @@ enum { STATUS_MAX = 64 << 10, MAPS_MAX = 16 << 20 };
 
 struct kernel_guard {
 	bool has_uprobes, has_user_stacks, was_said, has_proxies;
+	bool has_breakpoints, has_no_hits;
 };
 
 static bool is_user_probe(const struct source *s)
@@ -93,11 +95,26 @@ static int guard_check_return(struct attar_run *run, const char *name)
 	return r;
 }
 
+/* Before the first one is opened: CPUs have few, and the test needs one. */
+static void guard_test_breakpoints(struct kernel_guard *guard)
+{
+	if (guard->has_breakpoints)
+		return;
+	guard->has_breakpoints = true;
+	guard->has_no_hits = breakpoints_test() == 0;
+	if (guard->has_no_hits)
+		log_warn("hardware breakpoints have no effect on this machine: a test breakpoint "
+			 "was set and not hit, as in virtual machines whose host does not emulate "
+			 "them; no hits will be counted");
+}
+
 static int kernel_guard_attr(
 	struct attar_run *run, void *self, const struct source *s, struct perf_event_attr *attr)
 {
 	struct kernel_guard *guard = self;
 
+	if (attr->type == PERF_TYPE_BREAKPOINT)
+		guard_test_breakpoints(guard);
 	guard->has_user_stacks |= has_user_stacks(attr);
 	guard->has_uprobes |= is_user_probe(s);
 	if (!is_user_probe(s) || strncmp(s->spec->name, "uretprobe:", 10) != 0 ||
@@ -138,6 +155,10 @@ static void kernel_guard_remark(
 {
 	const struct kernel_guard *guard = self;
 
+	if (guard->has_no_hits)
+		attar_report_remark(report,
+			"hardware breakpoints have no effect on this machine: their hits are not "
+			"counted");
 	if (guard->has_proxies)
 		attar_report_remark(report,
 			"this kernel has proxy execution: a task that waits for a mutex of the "
