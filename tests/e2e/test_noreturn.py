@@ -63,7 +63,7 @@ def test_folded_stacks_of_a_recording(request, tmp_path, recorder):
 
 def test_the_call_tree_as_text():
     ended = run('profile', '-g', '-F', 997, '--', PROGRAM, 3000)
-    names = re.findall(r'^[ %.\d]+ (\w+)', ended.stdout.partition('\nstacks,')[2], re.M)
+    names = re.findall(r'^[ %.\d|+-]+ (\w+)', ended.stdout.partition('\nstacks,')[2], re.M)
     assert names[names.index('main'):][:3] == STACK, ended.stdout
 
 

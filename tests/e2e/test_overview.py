@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -476,10 +477,20 @@ NEXT = {'cpu': 'profile', 'lock': 'locks', 'disk': 'offcpu -D', 'faults': 'page-
         'crowd': 'blame --by process', 'convoy': 'locks'}
 
 
+def faults_are_user_time():
+    """Some virtual machines handle a part of each page fault before the kernel knows of it."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([workload('faults1000'), '300000'], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime > after.ru_stime - before.ru_stime
+
+
 @pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('reason', SLOW)
 def test_first_finding_is_the_reason(tmp_path, reason):
     """The program takes precedence over attar, which may not run before its end."""
+    if reason == 'faults' and faults_are_user_time():
+        pytest.skip('on this machine, most of the time of page faults is time of user code')
     # so that it need not be read from the disk below
     subprocess.run([workload('slow'), 'cpu', '1'], check=True)
     # a file of a disk: /tmp may be memory

@@ -38,6 +38,7 @@ def test_self_read_reports_how_it_read():
         r'itself|system calls)', out)
 
 
+@pytest.mark.usefixtures('needs_breakpoints')
 def test_each_change_gives_a_signal():
     assert example('08-signals') == '23 changes gave 23 traps, 23 more 23 signals\n'
 

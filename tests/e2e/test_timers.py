@@ -97,11 +97,11 @@ class TestIrqOff:
     def test_no_delay_is_a_number_of_periods(self):
         """
         Some kernels do not deliver the samples of an idle CPU. A timer that is late fires when
-        interrupts are enabled, at any time.
+        interrupts are enabled, at any time: one of 50 within a fiftieth of a period.
         """
         ended = run('irq-off', '--format', 'json', '--', 'sleep', '1')
         late = [r['irqs off'] % MS for r in sections(ended).get('late timers', [])]
-        assert not [delay for delay in late if delay < MS / 50]
+        assert sum(delay < MS / 50 for delay in late) <= max(1, len(late) / 10), late
 
     @pytest.mark.usefixtures('root', 'busy_cpus')
     def test_timers_fire(self):

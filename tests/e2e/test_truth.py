@@ -62,13 +62,12 @@ def test_two_threads_by_weight():
 def test_2000_short_processes_have_names(kind, comm, name):
     """
     All have names after they exited; each lived for about 2 ms, so most were sampled. The share of
-    the loader in each exec depends on how cold the caches are.
+    the C library and the loader depends on how long the machine takes for fork and exec.
     """
     found = profile('--exclude-kernel', command=[workload('forkstorm'), kind, 2000])
-    loader = re.compile(r'.*/(libc|ld-linux)[^/]*')
-    loading = found.own(dso=loader) if kind == 'exec' else 0
-    share_is(found.own(name, comm=comm), found.samples - loading, 1, slack=0.04)
-    assert found.samples > 1500 and loading < 0.5 * found.samples
+    library = re.compile(r'.*/(libc|ld-linux)[^/]*')
+    share_is(found.own(name, comm=comm), found.samples - found.own(dso=library), 1, slack=0.08)
+    assert found.own(name, comm=comm) > 750
     # The C library and its loader are stripped unless libc6-dbg is installed.
     nameless = [row for row in found.pick('[unknown]')
                 if not re.search(r'/(libc|ld-linux)[^/]*$', row['dso'])]
@@ -148,10 +147,16 @@ def test_equal_names_in_two_files_stay_separate():
     share_is(found.own('twin', dso='twin_b'), found.samples, 0.25, slack=0.01)
 
 
+CLOCK = Path('/sys/devices/system/clocksource/clocksource0/current_clocksource')
+
+
 def test_vdso_has_names():
     found = profile('--exclude-kernel', command=[workload('vdso'), 50000])
-    inside = found.own(re.compile(r'.*clock_gettime.*'), dso='[vdso]')
+    # the functions that read the clock of a virtual machine have no symbols
+    names = r'.*clock_gettime.*' + (r'|\[vdso\]\+0x.*' if CLOCK.read_text() != 'tsc\n' else '')
+    inside = found.own(re.compile(names), dso='[vdso]')
     assert inside > 0.8 * found.samples
+    assert found.own(re.compile(r'.*clock_gettime.*'), dso='[vdso]') > 0.05 * found.samples
 
 
 def test_kernel_functions_are_named():
