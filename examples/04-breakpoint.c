@@ -32,5 +32,7 @@ int main(void)
 	printf("written %llu times\n", (unsigned long long)value.value);
 	attar_counter_close(counter);
 	attar_target_free(target);
+	if (!value.value) /* as in some virtual machines: meson takes 77 as "skipped" */
+		return fprintf(stderr, "breakpoints have no effect on this machine\n"), 77;
 	return value.value != 23;
 }
