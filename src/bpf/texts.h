@@ -32,7 +32,7 @@ enum texts_found { TEXTS_NONE, TEXTS_FOUND, TEXTS_LOST };
 
 /*
  * own_pid: the process whose calls are left out. 0, or a negative errno with a message. Threads are
- * those of the first PID namespace, in which attar must be.
+ * numbered as in the first PID namespace, in which attar must be.
  */
 int texts_new(unsigned what, pid_t own_pid, struct texts **ret_texts);
 struct texts *texts_free(struct texts *texts);

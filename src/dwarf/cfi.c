@@ -10,7 +10,7 @@
 enum { ROWS_MAX = 1 << 25, COST = 4 };
 
 /*
- * Bytes of instructions that are run for all rules, in sections: each function runs those of its
+ * Bytes of instructions that are run for all rules, in sections: each function runs the ones in its
  * CIE again, which are few unless the file was made to keep attar busy.
  */
 enum { SECTIONS_RUN_MAX = 4 };

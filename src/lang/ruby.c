@@ -50,7 +50,7 @@ struct offsets {
 	} string;
 };
 
-/* Some of them depend on the size of mutexes of the C library, which is that of x86-64. */
+/* Some of them depend on the size of mutexes of the C library, as on x86-64. */
 static const struct offsets versions[] = {
 #ifdef __x86_64__
 	{.version = "3.1.",

@@ -138,7 +138,7 @@ static bool has_refused_guests(const struct perf_event_attr *attr)
 	       (fail_type < 0 || attr->type == (unsigned)fail_type);
 }
 
-static void misplace(struct perf_event_attr *attr)
+static void misplace_breakpoint(struct perf_event_attr *attr)
 {
 	if (no_hits && attr->type == PERF_TYPE_BREAKPOINT)
 		attr->bp_addr = 0x1000;
@@ -180,7 +180,7 @@ EXPORT long syscall(long number, ...)
 		return -1;
 	}
 	if (number == SYS_perf_event_open)
-		misplace((struct perf_event_attr *)a[0]);
+		misplace_breakpoint((struct perf_event_attr *)a[0]);
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stacks that no program has, in turns: the stack pointer points to memory that is not mapped, or
- * that of the kernel; a page of the return address of a function, as of endless callers; the same
+ * memory of the kernel; a page of the return address of a function, as of endless callers; the same
  * page again and again, by code whose callers are found by frame pointers. x86-64.
  * usage: wildstacks [CYCLES]
  */
