@@ -166,7 +166,7 @@ extern PyTypeObject *kind_type;
 int kind_init(PyObject *module);
 
 /*
- * A kind for a source of the run: copies what it needs of the format. arrays_are_bytes: those of
+ * A kind for a source of the run: copies what it needs of the format. arrays_are_bytes: arrays of
  * numbers, which are lists otherwise. NULL with an exception.
  */
 PyObject *kind_new(const struct attar_run *run, uint32_t source, bool arrays_are_bytes);
