@@ -393,7 +393,9 @@ def test_threads_have_names_if_the_first_event_is_refused():
 
 def test_threads_started_later_are_counted_separately(held):
     """
-    Threads that a process starts after attar attached are distinguished too; the sum is exact.
+    Threads that a process starts after attar attached are distinguished too; the sum is exact. The
+    kernel does not report all counts of threads that exit on several CPUs at the same time: their
+    rows are partial.
     """
     target = held(workload('threadstorm'), 300)
     both = 'task-clock,dummy'
@@ -407,7 +409,11 @@ def test_threads_started_later_are_counted_separately(held):
     needs_counts_of_exited_threads(report)
     storm = [row for row in rows(report) if row['comm'] == 'storm' and row['event'] == 'task-clock']
     assert len(storm) == len({row['tid'] for row in storm}) == 300
-    assert min(row['value'] for row in storm) > 0.1
+    assert min(row['value'] for row in storm if row['quality'] != 'partial') > 0.1
+    partial = sum(row['quality'] == 'partial' for row in storm)
+    assert partial < 300
+    assert (partial > 0) == any('have only part of their own counts' in remark
+                                for remark in report.get('remarks', []))
 
 
 def watch_calls(target, *args, stderr=None):
