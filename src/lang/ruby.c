@@ -153,7 +153,7 @@ static bool ruby_is_entry(const struct offsets *o, struct lang_memory *memory, u
 	return lang_memory_word(memory, environment) & FINISH;
 }
 
-/* Frames grow down from the end of the stack. Those of Ruby code have an iseq and a pc. */
+/* Frames grow down from the end of the stack. Frames of Ruby code have an iseq and a pc. */
 static size_t ruby_take(void *state, struct lang_memory *memory, const struct lang_thread *wanted,
 	struct lang_place *places, size_t max)
 {

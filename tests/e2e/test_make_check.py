@@ -4,6 +4,8 @@ import importlib.machinery
 import importlib.util
 import re
 
+import pytest
+
 from command import BUILD, ROOT
 from test_install import make, prefix  # noqa: F401
 
@@ -32,12 +34,47 @@ def test_fails_if_no_test_passes(prefix):  # noqa: F811
     assert done.stdout.splitlines()[-1] == '0 passed, 0 failed, 0 skipped'
 
 
-def test_all_tests_say_how_long_they_take_and_which_run(tmp_path, monkeypatch, capsys):
-    """With nothing in place of the tests."""
+@pytest.fixture
+def tests(monkeypatch):
+    """tests/run as a module."""
     loader = importlib.machinery.SourceFileLoader('tests_run', str(ROOT / 'tests/run'))
-    tests = importlib.util.module_from_spec(importlib.util.spec_from_loader('tests_run', loader))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader('tests_run', loader))
     monkeypatch.setattr('sys.dont_write_bytecode', True)
-    loader.exec_module(tests)
+    loader.exec_module(module)
+    return module
+
+
+# It passes when it has failed so often.
+FAILS = """
+import pathlib, pytest
+@pytest.mark.xdist_group('group')
+@pytest.mark.parametrize('times', [0, 1, 2, 3])
+def test_it(times):
+    count = pathlib.Path(__file__).with_name(f'failed{times}')
+    failed = int(count.read_text()) if count.exists() else 0
+    count.write_text(str(failed + 1))
+    assert failed >= times
+"""
+
+
+def test_failed_tests_are_repeated_twice(tests, tmp_path, monkeypatch):
+    """Only the tests that failed the last time, also if their names have a group."""
+    (tmp_path / 'cases').mkdir()
+    (tmp_path / 'cases/test_fails.py').write_text(FAILS)
+    monkeypatch.setattr(tests, 'ROOT', tmp_path)
+    monkeypatch.setattr(tests, 'TESTS', ['cases'])
+    counts = tests.Counts()
+    tests.run_pytest(counts, BUILD, None, False)
+    assert [name for name, _ in counts.failed] == ['test_fails: test_it[3]']
+    assert [name for name, _ in counts.repeated] == ['test_fails: test_it[1]',
+                                                     'test_fails: test_it[2]']
+    assert counts.passed == 3
+    assert [(tmp_path / f'cases/failed{times}').read_text() for times in range(4)] == [
+        '1', '2', '3', '3']
+
+
+def test_all_tests_say_how_long_they_take_and_which_run(tests, tmp_path, monkeypatch, capsys):
+    """With nothing in place of the tests."""
     for name in ('run_programs', 'run_pytest', 'run_guests'):
         monkeypatch.setattr(tests, name, lambda *args, **kwargs: None)
     monkeypatch.setattr(tests, 'compile_tests', lambda build: tests.threading.Thread())

@@ -42,7 +42,7 @@ def test_command(program):
 
 
 def test_numbers_of_calls():
-    """Those of the table, with realloc() as a free and an allocation, and 4 of keep_aligned()."""
+    """The rows, with realloc() as a free and an allocation, and 4 of keep_aligned()."""
     totals = {r['state']: r['objects'] for r in rows_of(next(
         s for s in report('memleak', '--', workload('heap'))['sections']
         if s['name'] == 'allocations'))}

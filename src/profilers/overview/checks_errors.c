@@ -204,7 +204,7 @@ static void add_failing(struct overview_findings *findings, const struct failing
 				"syscalls", "raw_syscalls:sys_enter,raw_syscalls:sys_exit"});
 }
 
-/* Those of one name, the most excessive ones. Returns the number of findings. */
+/* The findings of one name, the most excessive ones. Returns the number of findings. */
 static size_t check_single_calls(struct overview_findings *findings, struct failing *all, size_t n)
 {
 	size_t before = findings->n;
