@@ -11,6 +11,8 @@
 #include "base/rights.h"
 #include "bpf/sums.h"
 #include "perf/capabilities.h"
+#include "perf/features.h"
+#include "perf/kernel.h"
 
 #define FUNCTIONS(F)                                                                               \
 	F(set_print, libbpf_set_print)                                                             \
@@ -41,8 +43,8 @@ enum {
 };
 
 /* The compiled programs, see src/bpf/meson.build. */
-extern const char bpf_sched[], bpf_irq[], bpf_syscall[];
-extern const size_t bpf_sched_size, bpf_irq_size, bpf_syscall_size;
+extern const char bpf_block[], bpf_irq[], bpf_sched[], bpf_syscall[];
+extern const size_t bpf_block_size, bpf_irq_size, bpf_sched_size, bpf_syscall_size;
 
 /* What is loaded for a kind. */
 static const struct kind {
@@ -50,6 +52,8 @@ static const struct kind {
 	const size_t *size;
 	const char *programs[PROGRAMS_MAX]; /* ends with NULL */
 	uint32_t rows, pages;
+	uint32_t key_bytes; /* of the keys in the sums */
+	bool has_keys;      /* rows are known by them */
 	bool is_of_running, only_counts;
 } kinds[] = {
 	[COUNTING_READY] = {bpf_sched, &bpf_sched_size, {"on_wakeup", "on_wakeup_new", "on_switch"},
@@ -57,7 +61,12 @@ static const struct kind {
 	[COUNTING_RUNNING] = {bpf_sched, &bpf_sched_size, {"on_switch"}, SUMS_SCHED_ROWS,
 		SUMS_SCHED_PAGES, .is_of_running = true},
 	[COUNTING_SOFTIRQS] = {bpf_irq, &bpf_irq_size, {"on_softirq_entry", "on_softirq_exit"},
-		SUMS_IRQ_ROWS, SUMS_IRQ_PAGES},
+		SUMS_IRQ_ROWS, SUMS_IRQ_PAGES, SUMS_IRQ_KEY},
+	[COUNTING_HARDIRQS] = {bpf_irq, &bpf_irq_size, {"on_irq_entry", "on_irq_exit"},
+		SUMS_IRQ_ROWS, SUMS_IRQ_PAGES, SUMS_IRQ_KEY, .has_keys = true},
+	[COUNTING_REQUESTS] = {bpf_block, &bpf_block_size,
+		{"on_issue", "on_requeue", "on_complete"}, SUMS_BLOCK_ROWS, SUMS_BLOCK_PAGES,
+		SUMS_BLOCK_KEY, .has_keys = true},
 	[COUNTING_SYSCALLS] = {bpf_syscall, &bpf_syscall_size,
 		{"on_enter", "on_exit", "on_task_exit"}, SUMS_SYSCALL_ROWS, SUMS_SYSCALL_PAGES},
 	[COUNTING_CALLS] = {bpf_syscall, &bpf_syscall_size, {"on_enter"}, SUMS_SYSCALL_ROWS,
@@ -123,6 +132,21 @@ static void choose_programs(struct counting *c, const struct counting_opts *opts
 	}
 }
 
+/* Before Linux 5.11, events of requests have their queue, too. */
+static void set_requests(struct sums_settings *settings, const struct counting_requests *requests)
+{
+	settings->has_queue = kernel_get()->version < KERNEL_VERSION_OF(5, 11);
+	settings->by_device = requests->by_device;
+	settings->by_type = requests->by_type;
+	settings->n_devices = (uint8_t)requests->n_devices;
+	for (size_t i = 0; i < requests->n_devices; i++) {
+		const struct counting_device *device = &requests->devices[i];
+
+		settings->devices[i] = (struct sums_device){
+			.dev = device->dev, .first = device->first, .last = device->last};
+	}
+}
+
 static int counting_set(struct counting *c, const struct counting_opts *opts, bool has_prev_state)
 {
 	struct sums_settings settings = {.own_pid = (uint32_t)opts->own_pid,
@@ -139,6 +163,8 @@ static int counting_set(struct counting *c, const struct counting_opts *opts, bo
 		if (opts->cpus->at[i] >= 0 && opts->cpus->at[i] < SUMS_CPUS_MAX)
 			settings.cpus[opts->cpus->at[i] / 64] |= UINT64_C(1)
 								 << opts->cpus->at[i] % 64;
+	if (opts->requests)
+		set_requests(&settings, opts->requests);
 	return map ? c->lib.set_value(map, &settings, sizeof(settings)) : -ENOENT;
 }
 
@@ -187,7 +213,7 @@ static int map_memory(const struct counting *c, const char *name, size_t size, v
 static size_t sums_size(const struct kind *kind)
 {
 	return sizeof(struct sums_head) + kind->rows * sizeof(struct sums_row) +
-	       kind->pages * sizeof(uint32_t[BUCKETS_PER_PAGE]);
+	       kind->pages * sizeof(uint32_t[BUCKETS_PER_PAGE]) + kind->rows * kind->key_bytes;
 }
 
 static int fail_to_load(int error)
@@ -369,6 +395,11 @@ static uint32_t *page_of(const struct counting *c, char *sums, uint32_t page)
 	return (uint32_t *)row_of(sums, c->kind->rows) + page * BUCKETS_PER_PAGE;
 }
 
+static const char *key_of(const struct counting *c, char *sums, uint32_t row)
+{
+	return (const char *)page_of(c, sums, c->kind->pages) + row * c->kind->key_bytes;
+}
+
 static uint64_t difference(uint64_t *seen, const uint64_t *now)
 {
 	uint64_t before = *seen;
@@ -429,32 +460,85 @@ static uint64_t number_of(const struct counting *c, uint32_t row)
 	return number;
 }
 
-static int read_row(
-	struct counting *c, uint32_t row, uint32_t generation, counting_row_fn *fn, void *ctx)
+/* What has changed of the rows that are given as one. */
+struct reading {
+	struct attar_hist times;
+	uint64_t total, errors;
+	uint64_t not_min, max;
+};
+
+/* Adds a row of a CPU. */
+static int reading_add(struct reading *reading, const struct counting *c, uint32_t cpu,
+	uint32_t row, uint32_t generation)
 {
-	uint64_t total = 0, errors = 0, not_min = 0, max = 0;
-	struct attar_hist times = {0};
+	char *sums = c->sums + cpu * c->value_size, *seen = c->seen + cpu * c->value_size;
+	const struct sums_row *now = row_of(sums, row);
+	const struct sums_extremes *e = &now->extremes[generation];
+
+	reading->total += difference(&row_of(seen, row)->total, &now->total);
+	reading->errors += difference(&row_of(seen, row)->errors, &now->errors);
+	reading->not_min = MAX(reading->not_min, e->not_min);
+	reading->max = MAX(reading->max, e->max);
+	return read_pages(c, row, sums, seen, &reading->times);
+}
+
+/* Gives it, if anything has changed. error: of reading it. */
+static int reading_give(struct reading *reading, struct counting_row *row, int error,
+	counting_row_fn *fn, void *ctx)
+{
+	struct attar_hist *times = &reading->times;
+
+	if (times->count) {
+		set_extremes(times, ~reading->not_min, reading->max);
+		times->sum = reading->total;
+		times->sum_high = 0;
+	}
+	row->times = times;
+	row->errors = reading->errors;
+	if (error == 0 && (times->count || reading->errors))
+		error = fn(ctx, row);
+	attar_hist_done(times);
+	return error;
+}
+
+/* Rows that have the same number on each CPU. */
+static int read_numbered(struct counting *c, uint32_t generation, counting_row_fn *fn, void *ctx)
+{
 	int r = 0;
 
-	for (uint32_t cpu = 0; r == 0 && cpu < c->n_cpus; cpu++) {
-		char *sums = c->sums + cpu * c->value_size, *seen = c->seen + cpu * c->value_size;
-		const struct sums_row *now = row_of(sums, row);
-		const struct sums_extremes *e = &now->extremes[generation];
+	for (uint32_t i = 0; r == 0 && i < c->kind->rows; i++) {
+		struct reading reading = {0};
+		struct counting_row row = {0};
 
-		total += difference(&row_of(seen, row)->total, &now->total);
-		errors += difference(&row_of(seen, row)->errors, &now->errors);
-		not_min = MAX(not_min, e->not_min);
-		max = MAX(max, e->max);
-		r = read_pages(c, row, sums, seen, &times);
+		for (uint32_t cpu = 0; r == 0 && cpu < c->n_cpus; cpu++)
+			r = reading_add(&reading, c, cpu, i, generation);
+		if (reading.times.count || reading.errors)
+			row.number = number_of(c, i);
+		r = reading_give(&reading, &row, r, fn, ctx);
 	}
-	if (times.count) {
-		set_extremes(&times, ~not_min, max);
-		times.sum = total;
-		times.sum_high = 0;
+	return r;
+}
+
+/* Rows that a CPU has taken for keys: names, or numbers. */
+static int read_keyed(
+	struct counting *c, uint32_t cpu, uint32_t generation, counting_row_fn *fn, void *ctx)
+{
+	char *sums = c->sums + cpu * c->value_size;
+	uint32_t n = MIN(__atomic_load_n(&head_of(sums)->n_rows, __ATOMIC_ACQUIRE), c->kind->rows);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		const char *key = key_of(c, sums, i);
+		struct reading reading = {0};
+		struct counting_row row = {0};
+
+		if (c->kind->key_bytes == sizeof(row.number))
+			memcpy(&row.number, key, sizeof(row.number));
+		else
+			row.name = key;
+		r = reading_add(&reading, c, cpu, i, generation);
+		r = reading_give(&reading, &row, r, fn, ctx);
 	}
-	if (r == 0 && (times.count || errors))
-		r = fn(ctx, number_of(c, row), &times, errors);
-	attar_hist_done(&times);
 	return r;
 }
 
@@ -468,8 +552,10 @@ int counting_read(struct counting *c, counting_row_fn *fn, void *ctx)
 			row_of(c->sums + cpu * c->value_size, row)->extremes[!generation] =
 				(struct sums_extremes){0};
 	__atomic_store_n(&c->control->generation, !generation, __ATOMIC_SEQ_CST);
-	for (uint32_t row = 0; r == 0 && row < c->kind->rows; row++)
-		r = read_row(c, row, generation, fn, ctx);
+	if (!c->kind->has_keys)
+		return read_numbered(c, generation, fn, ctx);
+	for (uint32_t cpu = 0; r == 0 && cpu < c->n_cpus; cpu++)
+		r = read_keyed(c, cpu, generation, fn, ctx);
 	return r;
 }
 
@@ -484,6 +570,7 @@ void counting_get_stats(const struct counting *c, struct counting_stats *ret_sta
 		stats.lost += __atomic_load_n(&head->lost, __ATOMIC_RELAXED);
 		stats.missed += __atomic_load_n(&head->missed, __ATOMIC_RELAXED);
 		stats.no_row += __atomic_load_n(&head->no_row, __ATOMIC_RELAXED);
+		stats.no_start += __atomic_load_n(&head->no_start, __ATOMIC_RELAXED);
 	}
 	for (size_t i = 0; i < c->n_links; i++) {
 		struct bpf_prog_info info = {0};

@@ -28,11 +28,12 @@ struct counting;
 
 struct counting_opts {
 	enum counting_kind kind;
-	pid_t own_pid;          /* whose system calls are left out; 0: none */
-	bool selects_tasks;     /* only the tasks of counting_select() */
-	bool adds_children;     /* and processes that these create */
-	bool adds_threads;      /* and threads */
-	const parse_ints *cpus; /* only these, by the end of a time; NULL: all */
+	const struct counting_requests *requests; /* of COUNTING_REQUESTS */
+	pid_t own_pid;                            /* whose system calls are left out; 0: none */
+	bool selects_tasks;                       /* only the tasks of counting_select() */
+	bool adds_children;                       /* and processes that these create */
+	bool adds_threads;                        /* and threads */
+	const parse_ints *cpus;                   /* only these, by the end of a time; NULL: all */
 };
 
 /* Whether programs can be loaded: 0, or -EOPNOTSUPP with a message that says what is missing. */
@@ -67,8 +68,9 @@ struct counting_stats {
 	uint64_t events; /* that were counted */
 	/* Values that were not: a map was full, or the program was interrupted by its own event. */
 	uint64_t lost;
-	uint64_t missed; /* switches that the kernel did not report, at least */
-	uint64_t no_row; /* system calls whose number is none of a call, as -1 */
+	uint64_t missed;   /* switches that the kernel did not report, at least */
+	uint64_t no_row;   /* system calls whose number is none of a call, as -1 */
+	uint64_t no_start; /* completions of requests whose issue was not seen */
 };
 
 void counting_get_stats(const struct counting *counting, struct counting_stats *ret_stats);

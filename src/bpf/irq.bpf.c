@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The times of interrupt handlers, by the number of the interrupt, and of soft interrupts, by kind.
- * The start is kept with the CPU, which handles one after the other.
+ * The times of interrupt handlers of devices, by name, and of soft interrupts, by kind. The start
+ * is kept with the CPU, which handles one after the other.
  */
-#define ROWS  SUMS_IRQ_ROWS
-#define PAGES SUMS_IRQ_PAGES
+#define KEY_BYTES SUMS_IRQ_KEY
+#define ROWS      SUMS_IRQ_ROWS
+#define PAGES     SUMS_IRQ_PAGES
 #include "bpf/program.h"
 
-static __always_inline int begin(__u32 row)
-{
-	__u32 generation;
-	struct sums *s = sums_now(&generation);
+struct irqaction {
+	const char *name;
+} KERNEL_STRUCT;
 
-	if (!s || !is_cpu_selected())
-		return 0;
+static __always_inline int begin(struct sums *s, __u32 row)
+{
 	s->head.events++;
 	s->head.row = row;
 	s->head.began = bpf_ktime_get_ns();
@@ -42,7 +42,15 @@ static __always_inline int end(void)
 SEC("tp_btf/irq_handler_entry")
 int on_irq_entry(__u64 *args)
 {
-	return begin((__u32)args[0]);
+	const struct irqaction *action = (void *)args[1];
+	struct sums_key name = {};
+	__u32 generation;
+	struct sums *s = sums_now(&generation);
+
+	if (!s || !is_cpu_selected())
+		return 0;
+	bpf_probe_read_kernel_str(&name, sizeof(name), action->name);
+	return begin(s, find_row(s, &name));
 }
 
 SEC("tp_btf/irq_handler_exit")
@@ -54,7 +62,10 @@ int on_irq_exit(__u64 *args)
 SEC("tp_btf/softirq_entry")
 int on_softirq_entry(__u64 *args)
 {
-	return begin((__u32)args[0]);
+	__u32 generation;
+	struct sums *s = sums_now(&generation);
+
+	return s && is_cpu_selected() ? begin(s, (__u32)args[0]) : 0;
 }
 
 SEC("tp_btf/softirq_exit")

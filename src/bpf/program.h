@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What programs in the kernel have in common: maps, settings, and adding to sums. A program defines
- * ROWS and PAGES, then includes this file. The structs of the kernel have only the members that are
- * used: libbpf finds their offsets in the running kernel's type information.
+ * ROWS and PAGES, then includes this file; KEY_BYTES too if rows have keys, and START_KEY if starts
+ * are not of threads. The structs of the kernel have only the members that are used: libbpf finds
+ * their offsets in the running kernel's type information.
  */
 #ifndef BPF_PROGRAM_H
 #define BPF_PROGRAM_H
@@ -29,7 +30,15 @@ struct task_struct___before_5_14 {
 	long state;
 } KERNEL_STRUCT;
 
+#ifdef KEY_BYTES
+SUMS_WITH_KEYS_OF(ROWS, PAGES, KEY_BYTES);
+#else
 SUMS_OF(ROWS, PAGES);
+#endif
+
+#ifndef START_KEY
+#define START_KEY __u32
+#endif
 
 const volatile struct sums_settings settings = {};
 
@@ -53,7 +62,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__type(key, __u32);
+	__type(key, START_KEY);
 	__type(value, struct sums_start);
 } starts SEC(".maps");
 
@@ -90,14 +99,14 @@ static __always_inline bool is_cpu_selected(void)
 	       (cpu < SUMS_CPUS_MAX && settings.cpus[cpu / 64] >> cpu % 64 & 1);
 }
 
-static __always_inline void start_time(struct sums *s, __u32 tid, __u64 now, __u32 row)
+static __always_inline void start_time(struct sums *s, START_KEY key, __u64 now, __u64 row)
 {
-	struct sums_start *start = bpf_map_lookup_elem(&starts, &tid);
+	struct sums_start *start = bpf_map_lookup_elem(&starts, &key);
 	struct sums_start first = {.time = now, .row = row};
 
 	if (start)
 		*start = first;
-	else if (bpf_map_update_elem(&starts, &tid, &first, BPF_ANY) < 0)
+	else if (bpf_map_update_elem(&starts, &key, &first, BPF_ANY) < 0)
 		s->head.lost++;
 }
 
@@ -125,6 +134,48 @@ static __always_inline void sums_add(struct sums *s, __u64 row, __u64 value, __u
 	r->total += value;
 	s->counts[(at - 1) & (PAGES - 1)][bucket % BUCKETS_PER_PAGE]++;
 }
+
+#ifdef KEY_BYTES
+/* 1 + the row that a CPU has taken for a key; 0: none yet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 4 * ROWS);
+	__type(key, struct sums_key);
+	__type(value, __u32);
+} row_of_key SEC(".maps");
+
+/* The row of a key on this CPU. ROWS: there is none left. */
+static __always_inline __u32 find_row(struct sums *s, const struct sums_key *key)
+{
+	__u32 *taken = bpf_map_lookup_elem(&row_of_key, key), row;
+
+	if (taken && *taken)
+		return *taken - 1;
+	row = s->head.n_rows;
+	if (row >= ROWS)
+		return ROWS;
+	row++;
+	if (taken)
+		*taken = row;
+	else if (bpf_map_update_elem(&row_of_key, key, &row, BPF_ANY) < 0)
+		return ROWS;
+	s->keys[(row - 1) & (ROWS - 1)] = *key;
+	s->head.n_rows = row;
+	return row - 1;
+}
+
+/* Adds a value to the row of a key. */
+static __always_inline void sums_add_by(
+	struct sums *s, const struct sums_key *key, __u64 value, __u32 generation)
+{
+	__u32 row = find_row(s, key);
+
+	if (row < ROWS)
+		sums_add(s, row, value, generation);
+	else
+		s->head.lost++;
+}
+#endif
 
 /* ---- which tasks are selected ---- */
 

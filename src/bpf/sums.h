@@ -5,7 +5,8 @@
  * the extremes only grows, so that attar reads differences.
  *
  * A row has the buckets of attar/hist.h, in pages that are taken from the end of the value when the
- * first of their buckets is counted.
+ * first of their buckets is counted. Where the rows are known by a key, such as a name, each CPU
+ * takes them for the keys that it sees: the same key can have different rows.
  */
 #ifndef BPF_SUMS_H
 #define BPF_SUMS_H
@@ -16,6 +17,7 @@
 enum {
 	SUMS_ROW_PAGES = 128, /* BUCKET_PAGES, as a power of two */
 	SUMS_CPUS_MAX = 8192, /* that --cpus can select */
+	SUMS_DEVICES_MAX = 16,
 };
 
 /*
@@ -35,15 +37,16 @@ struct sums_row {
 };
 
 struct sums_head {
-	uint64_t events; /* that the program was called for, and that the options select */
-	uint64_t lost;   /* values that found no room, or whose start found none */
-	uint64_t missed; /* switches that were not reported: see on_switch() */
-	uint64_t no_row; /* system calls whose number has no row */
-	uint64_t began;  /* ns: the open start of this CPU; 0: none */
-	uint32_t row;    /* of that start */
+	uint64_t events;   /* that the program was called for, and that the options select */
+	uint64_t lost;     /* values that found no room, or whose start found none */
+	uint64_t missed;   /* switches that were not reported: see on_switch() */
+	uint64_t no_row;   /* system calls whose number has no row */
+	uint64_t no_start; /* ends of requests that had begun before */
+	uint64_t began;    /* ns: the open start of this CPU; 0: none */
+	uint32_t row;      /* of that start */
 	uint32_t n_pages;
 	uint32_t running; /* 1 + the thread that was switched in last; 0: unknown */
-	uint32_t unused;
+	uint32_t n_rows;  /* that were taken for keys */
 };
 
 /* rows and pages are powers of two. */
@@ -54,15 +57,36 @@ struct sums_head {
 		uint32_t counts[pages_max][BUCKETS_PER_PAGE];                                      \
 	}
 
+/* With the keys of rows, whose size is a multiple of 8. */
+#define SUMS_WITH_KEYS_OF(rows_max, pages_max, key_bytes)                                          \
+	struct sums {                                                                              \
+		struct sums_head head;                                                             \
+		struct sums_row rows[rows_max];                                                    \
+		uint32_t counts[pages_max][BUCKETS_PER_PAGE];                                      \
+		struct sums_key {                                                                  \
+			uint64_t words[(key_bytes) / 8];                                           \
+		} keys[rows_max];                                                                  \
+	}
+
 /* The rows and pages of each program. */
 enum {
 	SUMS_SCHED_ROWS = 4,
 	SUMS_SCHED_PAGES = 256,
-	SUMS_IRQ_ROWS = 64,
+	SUMS_IRQ_ROWS = 256,
 	SUMS_IRQ_PAGES = 1024,
+	SUMS_IRQ_KEY = 64, /* the name of a handler */
 	SUMS_SYSCALL_ROWS = 512,
 	SUMS_SYSCALL_OTHERS = 32, /* of these: the map `others` has their numbers */
 	SUMS_SYSCALL_PAGES = 4096,
+	SUMS_BLOCK_ROWS = 256,
+	SUMS_BLOCK_PAGES = 2048,
+	SUMS_BLOCK_KEY = 8, /* device << 32 | type */
+};
+
+/* A device of requests, with the sectors of a partition; last 0: all. */
+struct sums_device {
+	uint64_t first, last;
+	uint64_t dev;
 };
 
 /* What is fixed when the program is loaded. */
@@ -75,7 +99,11 @@ struct sums_settings {
 	uint8_t selects_cpus;   /* only the CPUs of `cpus` */
 	uint8_t is_of_running;  /* times on a CPU, instead of times in the run queue */
 	uint8_t only_counts;    /* no times */
-	uint8_t unused;
+	uint8_t has_queue;      /* events of requests have it as their first argument */
+	uint8_t by_device, by_type;
+	uint8_t n_devices; /* 0: all */
+	uint8_t unused[4];
+	struct sums_device devices[SUMS_DEVICES_MAX];
 	uint64_t cpus[SUMS_CPUS_MAX / 64];
 };
 

@@ -491,14 +491,14 @@ static bool counts_calls(const struct top *top)
 	       counted_event_is(e->spec, "raw_syscalls:sys_enter");
 }
 
-static int add_calls(void *ctx, uint64_t number, const struct attar_hist *times, uint64_t calls)
+static int add_calls(void *ctx, const struct counting_row *counted)
 {
 	struct top *top = ctx;
-	struct attar_keyrow *row = attar_keytable_at_u64(top->table, number);
+	struct attar_keyrow *row = attar_keytable_at_u64(top->table, counted->number);
 
 	if (!row)
 		return -ENOMEM;
-	row->interval.sums[top->of[0].sum] += calls;
+	row->interval.sums[top->of[0].sum] += counted->errors;
 	return 0;
 }
 
@@ -788,7 +788,7 @@ static int top_open(struct attar_run *run, void *self)
 		opts.signed_sums |= (uint64_t)top->columns[i].is_signed << i;
 	r = attar_keytable_new(&opts, &top->table);
 	if (r == 0 && counts_calls(top))
-		r = run_count_in_kernel(run, COUNTING_CALLS, NULL);
+		r = run_count_in_kernel(run, &(struct counting_what){.kind = COUNTING_CALLS}, NULL);
 	return r < 0 ? r : 0;
 }
 

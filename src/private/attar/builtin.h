@@ -502,13 +502,14 @@ void run_unresolved(struct attar_run *run, double share);
 
 /*
  * At the end of open(): asks that a program in the kernel counts the events that open() has
- * requested, which are then not delivered: report() reads the sums. single: what of the options
- * needs single events, such as "--detail"; NULL: nothing does. Decides by --in-kernel, by the other
- * options and by what the system supports. Returns 1: the program counts; 0: the events are
- * delivered; or a negative errno with a message: they were to be counted, and cannot be. Only from
- * open().
+ * requested, which are then not delivered: report() reads the sums. what: borrowed. single: what of
+ * the options needs single events, such as "--detail"; NULL: nothing does. Decides by --in-kernel,
+ * by the other options and by what the system supports. Returns 1: the program counts; 0: the
+ * events are delivered; or a negative errno with a message: they were to be counted, and cannot be.
+ * Only from open().
  */
-int run_count_in_kernel(struct attar_run *run, enum counting_kind kind, const char *single);
+int run_count_in_kernel(
+	struct attar_run *run, const struct counting_what *what, const char *single);
 
 /*
  * Gives each row that has changed since the last call. 0, also if nothing is counted in the kernel,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "block/requests.h"
 
 struct bio {
@@ -15,6 +16,7 @@ struct bio {
 	bool queued;             /* also the time before the issue */
 	bool by_device, by_type; /* biolatency */
 	uint64_t than;           /* biosnoop: ns */
+	bool in_kernel;          /* biolatency: the requests are counted there */
 
 	struct attar_keytable *table; /* a histogram by device, type or program */
 };
@@ -70,6 +72,65 @@ static int bitesize_completed(struct attar_run *run, void *self, const struct at
 	memcpy(key.comm, request->comm, sizeof(key.comm));
 	return add(self, &key, request->bytes);
 }
+
+/* ---- counting in the kernel ---- */
+
+/* The type of a request as events have it, in their field rwbs. */
+static void type_text(uint64_t type, char text[BLOCK_TYPE_BYTES])
+{
+	static const char *const operations[] = {"R", "W", "F", "D", [5] = "DE"};
+	static const struct {
+		uint32_t flag;
+		char letter;
+	} flags[] = {{COUNTING_FUA, 'F'}, {COUNTING_RAHEAD, 'A'}, {COUNTING_SYNC, 'S'},
+		{COUNTING_META, 'M'}, {COUNTING_ATOMIC, 'U'}};
+	size_t operation = type & COUNTING_OPERATION, n;
+	bool is_known = operation < sizeof(operations) / sizeof(*operations);
+
+	snprintf(text, BLOCK_TYPE_BYTES, "%s%s", type & COUNTING_PREFLUSH ? "F" : "",
+		(is_known ? operations[operation] : NULL) ?: "N");
+	n = strlen(text);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
+		if (type & flags[i].flag)
+			text[n++] = flags[i].letter;
+}
+
+static int add_counted(void *ctx, const struct counting_row *counted)
+{
+	struct bio *b = ctx;
+	struct bio_key key = {.dev = (uint32_t)(counted->number >> 32)};
+	struct attar_keyrow *row;
+
+	if (b->by_type)
+		type_text(counted->number, key.type);
+	row = attar_keytable_at(b->table, &key, sizeof(key));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0] += counted->times->count;
+	return attar_hist_merge(&row->interval.hists[0], counted->times);
+}
+
+/* The times before the issue are known of each request only. */
+static int count_in_kernel(struct attar_run *run, struct bio *b)
+{
+	const struct block_devices *selected = &b->block.selected;
+	struct counting_requests requests = {.by_device = b->by_device, .by_type = b->by_type};
+	int r;
+
+	for (; requests.n_devices < selected->n_devs; requests.n_devices++) {
+		const struct block_device *device = &selected->devs[requests.n_devices];
+
+		requests.devices[requests.n_devices] = (struct counting_device){
+			.dev = device->dev, .first = device->first, .last = device->last};
+	}
+	r = run_count_in_kernel(run,
+		&(struct counting_what){.kind = COUNTING_REQUESTS, .requests = &requests},
+		b->queued ? "--queued" : NULL);
+	b->in_kernel = r > 0;
+	return r < 0 ? r : 0;
+}
+
+/* ---- lines ---- */
 
 static void snoop_columns(struct attar_section *lines)
 {
@@ -160,14 +221,17 @@ static int hist_report(struct attar_run *run, struct bio *b, struct attar_report
 		attar_section_column(table, "count", ATTAR_UNIT_COUNT);
 	}
 	free(rows);
-	block_add_remarks(run, &b->block, report);
+	if (!b->in_kernel)
+		block_add_remarks(run, &b->block, report);
 	return 0;
 }
 
 static int biolatency_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	return hist_report(run, self, report, scope, ATTAR_UNIT_NS);
+	int r = run_read_counting(run, add_counted, self);
+
+	return r < 0 ? r : hist_report(run, self, report, scope, ATTAR_UNIT_NS);
 }
 
 static int bitesize_report(
@@ -207,8 +271,11 @@ static int biolatency_open(struct attar_run *run, void *self)
 {
 	struct bio *b = self;
 
+	int r;
+
 	b->block.completed = biolatency_completed;
-	return bio_open(run, b);
+	r = bio_open(run, b);
+	return r < 0 ? r : count_in_kernel(run, b);
 }
 
 static int biosnoop_open(struct attar_run *run, void *self)

@@ -20,12 +20,14 @@ struct known_event {
 	const char *name;
 	uint32_t stage;
 	const char *key, *role; /* role NULL: none */
+	const char *key2;       /* the second column of the key; NULL: it has one */
 };
 
 struct known_pairs {
 	enum counting_kind kind;
 	struct known_event events[KNOWN_EVENTS]; /* starts in the order of rows, then the end */
 	bool is_by_name;                         /* rows are names of comm=, of the field below */
+	bool is_of_names; /* the field is a text, which is the name; otherwise the row's number */
 	const char *field;
 };
 
@@ -39,6 +41,10 @@ static const struct known_pairs known[] = {
 	{COUNTING_SOFTIRQS,
 		{{"irq:softirq_entry", 0, "_cpu", NULL}, {"irq:softirq_exit", 1, "_cpu", NULL}},
 		.is_by_name = true, .field = "vec"},
+	{COUNTING_HARDIRQS,
+		{{"irq:irq_handler_entry", 0, "_cpu", NULL, "irq"},
+			{"irq:irq_handler_exit", 1, "_cpu", NULL, "irq"}},
+		.is_by_name = true, .is_of_names = true, .field = "name"},
 };
 
 static bool texts_equal(const char *a, const char *b)
@@ -46,11 +52,17 @@ static bool texts_equal(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
+static bool key_is(const struct attar_expr *key, const struct known_event *event)
+{
+	return attar_expr_columns(key) == (event->key2 ? 2 : 1) &&
+	       !strcmp(attar_expr_get_column(key, 0)->name, event->key) &&
+	       (!event->key2 || !strcmp(attar_expr_get_column(key, 1)->name, event->key2));
+}
+
 static bool event_is(const struct trace_event *e, const struct known_event *event, bool is_by_name)
 {
 	return counted_event_is(e->spec, event->name) && e->stage == event->stage &&
-	       e->key_kind == KEY_EXPR && attar_expr_columns(e->key) == 1 &&
-	       !strcmp(attar_expr_get_column(e->key, 0)->name, event->key) &&
+	       e->key_kind == KEY_EXPR && key_is(e->key, event) &&
 	       texts_equal(e->role_text, event->role) &&
 	       (e->comm != NULL) == (is_by_name && event->stage == 0);
 }
@@ -75,11 +87,13 @@ static bool uses_only(const char *text, const char *field)
 	return true;
 }
 
-/* Whether the names of the starts can be computed from the numbers of the rows. */
+/* Whether the names of the starts are rows, or can be computed from their numbers. */
 static bool names_are_of_rows(const struct multi_trace *m, const struct known_pairs *pairs)
 {
 	const struct attar_event_option *comm = attar_spec_get_option(m->events[0].spec, "comm");
 
+	if (comm && pairs->is_of_names)
+		return !strcmp(comm->value, pairs->field);
 	return comm && uses_only(comm->value, pairs->field);
 }
 
@@ -146,7 +160,7 @@ int in_kernel_open(struct attar_run *run, struct multi_trace *m)
 	/* of threads, whose names are not known; soft interrupts have names of their own */
 	if (!single && m->perins && !pairs->is_by_name)
 		single = "--perins";
-	r = run_count_in_kernel(run, pairs->kind, single);
+	r = run_count_in_kernel(run, &(struct counting_what){.kind = pairs->kind}, single);
 	m->in_kernel = r > 0 ? pairs : NULL;
 	return r < 0 ? r : 0;
 }
@@ -175,27 +189,32 @@ static size_t name_row(const struct multi_trace *m, uint32_t row, char name[NAME
 }
 
 /* The row of the table in which a row of the sums is shown. NULL: out of memory. */
-static struct attar_keyrow *find_row(const struct multi_trace *m, uint64_t row)
+static struct attar_keyrow *find_row(const struct multi_trace *m, const struct counting_row *row)
 {
+	uint32_t number = (uint32_t)row->number;
 	char name[NAME_BYTES];
-	uint32_t start = m->in_kernel->kind == COUNTING_READY ? (uint32_t)row : 0;
-	size_t n = m->in_kernel->is_by_name ? name_row(m, (uint32_t)row, name) : 0;
+	uint32_t start = m->in_kernel->kind == COUNTING_READY ? number : 0;
+	size_t n = 0;
 
 	if (m->in_kernel->kind == COUNTING_SYSCALLS)
-		return attar_keytable_at_u64(m->table, row);
+		return attar_keytable_at_u64(m->table, row->number);
+	if (row->name)
+		n = (size_t)snprintf(name, sizeof(name), "%s", row->name);
+	else if (m->in_kernel->is_by_name)
+		n = name_row(m, number, name);
 	return pairs_row_of(m, start, m->n_events - 1, name, n);
 }
 
-static int add_row(void *ctx, uint64_t row, const struct attar_hist *times, uint64_t errors)
+static int add_row(void *ctx, const struct counting_row *row)
 {
 	struct multi_trace *m = ctx;
 	struct attar_keyrow *to = find_row(m, row);
 
 	if (!to)
 		return -ENOMEM;
-	to->interval.sums[SUM_TOTAL] += times->sum;
-	to->interval.sums[SUM_ERRORS] += errors;
-	return attar_hist_merge(&to->interval.hists[0], times);
+	to->interval.sums[SUM_TOTAL] += row->times->sum;
+	to->interval.sums[SUM_ERRORS] += row->errors;
+	return attar_hist_merge(&to->interval.hists[0], row->times);
 }
 
 int in_kernel_read(struct attar_run *run, struct multi_trace *m)

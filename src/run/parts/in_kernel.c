@@ -21,10 +21,11 @@ struct in_kernel {
 	bool is_asked;             /* by the profiler */
 	struct counting *counting; /* NULL: the events are delivered */
 	bool selects_tasks;
-	struct map known; /* threads that were selected, while the target is looked up */
-	size_t added;     /* in this scan */
-	uint64_t no_row;  /* calls, up to the last interval */
-	uint64_t missed;  /* switches, up to the last interval */
+	struct map known;  /* threads that were selected, while the target is looked up */
+	size_t added;      /* in this scan */
+	uint64_t no_row;   /* calls, up to the last interval */
+	uint64_t no_start; /* completions, up to the last interval */
+	uint64_t missed;   /* switches, up to the last interval */
 };
 
 PART_STATE(in_kernel_of, struct in_kernel, PART_IN_KERNEL)
@@ -83,10 +84,31 @@ static void choose_tasks(const struct attar_run *run, struct counting_opts *opts
 	opts->adds_threads = opts->selects_tasks && !o->tids;
 }
 
-static int in_kernel_load(struct attar_run *run, enum counting_kind kind)
+/* Interrupts and requests of devices are of no task. */
+static int check_tasks(
+	const struct attar_run *run, enum counting_kind kind, const struct counting_opts *opts)
+{
+	bool are_requests = kind == COUNTING_REQUESTS;
+
+	if (are_requests && run->opts.cpus)
+		return attar_fail(-EOPNOTSUPP,
+			"counting in the kernel: requests are counted on all CPUs only" ATTAR_FIX
+			"leave out --cpus");
+	if (opts->selects_tasks &&
+		(are_requests || kind == COUNTING_SOFTIRQS || kind == COUNTING_HARDIRQS))
+		return attar_fail(-EOPNOTSUPP,
+			"counting in the kernel: %s are counted for the whole system "
+			"only" ATTAR_FIX "leave out the choice of tasks",
+			are_requests ? "requests" : "interrupts");
+	return 0;
+}
+
+static int in_kernel_load(struct attar_run *run, const struct counting_what *what)
 {
 	struct in_kernel *in_kernel = in_kernel_of(run);
-	struct counting_opts opts = {.kind = kind, .own_pid = run->select.keeps_own ? 0 : getpid()};
+	struct counting_opts opts = {.kind = what->kind,
+		.requests = what->requests,
+		.own_pid = run->select.keeps_own ? 0 : getpid()};
 	int r = select_parse_cpus(run);
 
 	if (r < 0)
@@ -96,10 +118,9 @@ static int in_kernel_load(struct attar_run *run, enum counting_kind kind)
 			"counting in the kernel: this process is in another PID namespace, whose "
 			"numbers of processes the kernel does not use");
 	choose_tasks(run, &opts);
-	if (opts.selects_tasks && kind == COUNTING_SOFTIRQS)
-		return attar_fail(-EOPNOTSUPP,
-			"counting in the kernel: interrupts are counted for the whole system "
-			"only" ATTAR_FIX "leave out the choice of tasks");
+	r = check_tasks(run, what->kind, &opts);
+	if (r < 0)
+		return r;
 	if (run->opts.cpus)
 		opts.cpus = &run->select.cpus;
 	in_kernel->selects_tasks = opts.selects_tasks;
@@ -111,10 +132,11 @@ static int in_kernel_load(struct attar_run *run, enum counting_kind kind)
 	return r;
 }
 
-int run_count_in_kernel(struct attar_run *run, enum counting_kind kind, const char *single)
+int run_count_in_kernel(struct attar_run *run, const struct counting_what *what, const char *single)
 {
 	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
+	CHECK_ARG(what, "what");
 
 	const char *why = needs_events(run) ?: single;
 	int r;
@@ -124,7 +146,7 @@ int run_count_in_kernel(struct attar_run *run, enum counting_kind kind, const ch
 		return 0;
 	if (why)
 		return is_set(run, "yes") ? refuse(run, why) : 0;
-	r = in_kernel_load(run, kind);
+	r = in_kernel_load(run, what);
 	if (r < 0 && r != -ENOMEM && !is_set(run, "yes")) {
 		log_debug("%s", attar_error());
 		attar_error_clear();
@@ -266,30 +288,42 @@ static void in_kernel_stats(struct attar_run *run, void *self, struct attar_stre
 	stats->lost += counted.lost;
 }
 
+/* The count of this report: `before` has the count up to the last interval. */
+static uint64_t count_of(uint64_t counted, uint64_t *before, enum attar_scope scope)
+{
+	uint64_t n = counted;
+
+	if (scope == ATTAR_SCOPE_INTERVAL) {
+		n -= *before;
+		*before = counted;
+	}
+	return n;
+}
+
 static void in_kernel_remark(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct in_kernel *in_kernel = self;
 	struct counting_stats counted;
-	uint64_t missed, no_row;
+	uint64_t missed, no_row, no_start;
 
 	if (!in_kernel->counting)
 		return;
 	counting_get_stats(in_kernel->counting, &counted);
-	missed = counted.missed;
-	no_row = counted.no_row;
-	if (scope == ATTAR_SCOPE_INTERVAL) {
-		missed -= in_kernel->missed;
-		in_kernel->missed = counted.missed;
-		no_row -= in_kernel->no_row;
-		in_kernel->no_row = counted.no_row;
-	}
+	missed = count_of(counted.missed, &in_kernel->missed, scope);
+	no_row = count_of(counted.no_row, &in_kernel->no_row, scope);
+	no_start = count_of(counted.no_start, &in_kernel->no_start, scope);
 	if (no_row)
 		attar_report_remark(report,
 			"%llu call%s of a number that no system call has %s not shown: "
 			"'--in-kernel no' shows %s",
 			(unsigned long long)no_row, PLURAL_S(no_row), no_row == 1 ? "is" : "are",
 			no_row == 1 ? "it" : "them");
+	if (no_start)
+		attar_report_remark(report,
+			"completed requests whose start was missed, or before the measurement: "
+			"%llu",
+			(unsigned long long)no_start);
 	if (missed)
 		attar_report_remark(report,
 			"the kernel did not report at least %llu switch%s between tasks: times "
