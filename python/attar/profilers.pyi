@@ -45,6 +45,30 @@ class _annotate:
     ) -> Run: ...
 annotate: _annotate
 
+class _bashreadline:
+    """Print each line that is typed into bash."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
+        event: _Texts = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+bashreadline: _bashreadline
+
 class _biolatency:
     """Latency of block device requests, as histograms."""
     def __call__(
@@ -90,6 +114,25 @@ class _biosnoop:
         peer_ca: _Text = ...,
     ) -> Run: ...
 biosnoop: _biosnoop
+
+class _biotop:
+    """Count requests and bytes of block devices by program and kind."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # count these events; attributes: key, comm, top-by, top-add, printkey, alias
+        event: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+biotop: _biotop
 
 class _bitesize:
     """Sizes of block device requests by program, as histograms."""
@@ -691,6 +734,54 @@ class _hwstat:
         peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hwstat: _hwstat
+
+class _iouring:
+    """Histogram of the time that requests of io_uring take."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
+        # printkey, comm, role, untraced, alias
+        event: _Texts = ...,
+        # also count pairs that take longer
+        than: _Time = ...,
+        # ignore pairs that do not take longer
+        only_than: _Time = ...,
+        # also count pairs that take less time
+        lower: _Time = ...,
+        # write time and latency of each pair to FILE-START-END.lat, in ns
+        heatmap: _Text = ...,
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
+        detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
+        # a row for each key, or for each name of comm= of the starts
+        perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
+        # also show the mean of all times
+        avg: bool = ...,
+        # only threads with these names, separated by commas; * and ? match; keys must be thread
+        # IDs (multi-trace --tasks)
+        filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+iouring: _iouring
 
 class _irq_off:
     """Find code that disables interrupts for a long time."""
@@ -1735,6 +1826,25 @@ class _signals:
     ) -> Run: ...
 signals: _signals
 
+class _slabratetop:
+    """Count allocations and bytes of the kernel's slab caches."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # count these events; attributes: key, comm, top-by, top-add, printkey, alias
+        event: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+slabratetop: _slabratetop
+
 class _slowest:
     """The programs that ran longest, with their command lines."""
     def __call__(
@@ -1991,6 +2101,32 @@ class _swapin:
     ) -> Run: ...
 swapin: _swapin
 
+class _syncsnoop:
+    """Print each call that asks for data to be written to the disk."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
+        event: _Texts = ...,
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
+        failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+syncsnoop: _syncsnoop
+
 class _syscalls:
     """Duration and errors of system calls."""
     def __call__(
@@ -2095,6 +2231,30 @@ class _task_state:
     ) -> Run: ...
 task_state: _task_state
 
+class _tcpaccept:
+    """Print each incoming TCP connection."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
+        event: _Texts = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+tcpaccept: _tcpaccept
+
 class _tcpconnect:
     """Print each outgoing TCP connection."""
     def __call__(
@@ -2118,6 +2278,69 @@ class _tcpconnect:
         peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnect: _tcpconnect
+
+class _tcpconnlat:
+    """Print how long each outgoing TCP connection takes to be established or refused."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
+        event: _Texts = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
+        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
+        than: _Time = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+tcpconnlat: _tcpconnlat
+
+class _tcpdrop:
+    """Count the packets that the kernel drops, by reason and function."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # events to use as tables
+        event: _Texts = ...,
+        # store the stack of each event (implied by 'stack' in a query)
+        call_graph: bool = ...,
+        # SQL statements, separated by semicolons; may be repeated
+        query: _Texts = ...,
+        # memory for events; beyond that, the oldest are dropped
+        window: _Size = ...,
+        # interrupt queries after this time
+        timeout: _Time = ...,
+        # also write the tables to a database file
+        output2: _Text = ...,
+        # read queries from standard input; implied on a terminal without a query
+        prompt: bool = ...,
+        # also show filters of the kernel and query plans of SQLite
+        explain: bool = ...,
+        # verify the results with ordinary tables
+        verify: bool = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+tcpdrop: _tcpdrop
 
 class _tcplife:
     """Print each TCP connection when it ends, with its duration."""
@@ -2168,6 +2391,65 @@ class _tcpretrans:
         peer_ca: _Text = ...,
     ) -> Run: ...
 tcpretrans: _tcpretrans
+
+class _tcprtt:
+    """The distribution of the round trip times of TCP connections, in us."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # events with the attribute num=EXPR, the number to count; also alias=, stack
+        event: _Texts = ...,
+        # also count numbers that are larger; a time, such as 4ms, is in ns
+        than: _Time = ...,
+        # a row for each CPU, or for each thread with -p, -t or a command
+        perins: bool = ...,
+        # write the time (ns) and number of each event to FILE-EVENT.lat
+        heatmap: _Text = ...,
+        # show the stacks of the events, with --than only for larger numbers
+        call_graph: bool = ...,
+        unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,
+        lines: bool = ..., user_callchain: bool = ..., kernel_callchain: bool = ...,
+        exclude_user: bool = ..., exclude_kernel: bool = ..., exclude_host: bool = ...,
+        exclude_guest: bool = ..., exclude_pid: _Texts = ...,
+        irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
+        nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
+        prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+tcprtt: _tcprtt
+
+class _tcpstates:
+    """Print each state that a TCP connection leaves, and how long it was in it."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
+        event: _Texts = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
+        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
+        than: _Time = ...,
+        # end with a summary by these columns of the first event (default: after more than 20
+        # lines, by its first column, or main=)
+        summary: _Texts = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+tcpstates: _tcpstates
 
 class _tcptop:
     """Bytes that TCP connections send and receive."""
@@ -2313,11 +2595,61 @@ class _watchdog:
     ) -> Run: ...
 watchdog: _watchdog
 
+class _wqlat:
+    """Histogram of the time that work waits in the kernel's work queues."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
+        # printkey, comm, role, untraced, alias
+        event: _Texts = ...,
+        # also count pairs that take longer
+        than: _Time = ...,
+        # ignore pairs that do not take longer
+        only_than: _Time = ...,
+        # also count pairs that take less time
+        lower: _Time = ...,
+        # write time and latency of each pair to FILE-START-END.lat, in ns
+        heatmap: _Text = ...,
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
+        detail: Union[_Text, bool] = ...,
+        # print what --than, --only-than and --lower select, with stacks of events that have them:
+        # the start and the end of pairs, or system calls
+        print_beyond: bool = ...,
+        # a row for each key, or for each name of comm= of the starts
+        perins: bool = ...,
+        # a row for each thread, process, user, cgroup, unit, container or pod, if keys are
+        # threads
+        by: _Text = ...,
+        # also show the mean of all times
+        avg: bool = ...,
+        # only threads with these names, separated by commas; * and ? match; keys must be thread
+        # IDs (multi-trace --tasks)
+        filter: _Texts = ...,
+        # the kernel applies --filter: fewer events are lost on a busy machine, but switches that
+        # it does not deliver are not noticed
+        kernel_filter: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+wqlat: _wqlat
+
 class OnRecordings:
     """The profilers, of a recording."""
     annotate: _annotate
+    bashreadline: _bashreadline
     biolatency: _biolatency
     biosnoop: _biosnoop
+    biotop: _biotop
     bitesize: _bitesize
     blame: _blame
     blktrace: _blktrace
@@ -2341,6 +2673,7 @@ class OnRecordings:
     hrcount: _hrcount
     hrtimer: _hrtimer
     hwstat: _hwstat
+    iouring: _iouring
     irq_off: _irq_off
     kmemleak: _kmemleak
     kmemprof: _kmemprof
@@ -2374,6 +2707,7 @@ class OnRecordings:
     runqlen: _runqlen
     sched_migrate: _sched_migrate
     signals: _signals
+    slabratetop: _slabratetop
     slowest: _slowest
     snoop: _snoop
     softirqs: _softirqs
@@ -2382,29 +2716,37 @@ class OnRecordings:
     stat: _stat
     statsnoop: _statsnoop
     swapin: _swapin
+    syncsnoop: _syncsnoop
     syscalls: _syscalls
     syscount: _syscount
     task_state: _task_state
+    tcpaccept: _tcpaccept
     tcpconnect: _tcpconnect
+    tcpconnlat: _tcpconnlat
+    tcpdrop: _tcpdrop
     tcplife: _tcplife
     tcpretrans: _tcpretrans
+    tcprtt: _tcprtt
+    tcpstates: _tcpstates
     tcptop: _tcptop
     tlbstat: _tlbstat
     top: _top
     trace: _trace
     wall: _wall
     watchdog: _watchdog
+    wqlat: _wqlat
 
 __all__ = [
-    'annotate', 'biolatency', 'biosnoop', 'bitesize', 'blame', 'blktrace', 'bpf_kvm_exit',
-    'breakpoint', 'cachestat', 'cpu_util', 'cpudist', 'dnslat', 'drsnoop', 'event_care',
-    'execsnoop', 'exitsnoop', 'expr', 'fds', 'fileslower', 'forks', 'fsyncslow', 'gc',
-    'hardirqs', 'hrcount', 'hrtimer', 'hwstat', 'irq_off', 'kmemleak', 'kmemprof', 'kvm_exit',
-    'kvmmmu', 'ldlat_loads', 'ldlat_stores', 'llcstat', 'locks', 'loopblock', 'memleak', 'misc',
-    'mountsnoop', 'multi_trace', 'nested_trace', 'netqtop', 'num_dist', 'offcpu', 'oncpu',
-    'oomkill', 'opensnoop', 'overview', 'page_faults', 'percpu_stat', 'pgslow', 'profile',
-    'query', 'record', 'rundelay', 'runqlat', 'runqlen', 'sched_migrate', 'signals', 'slowest',
-    'snoop', 'softirqs', 'split_lock', 'sql', 'stat', 'statsnoop', 'swapin', 'syscalls',
-    'syscount', 'task_state', 'tcpconnect', 'tcplife', 'tcpretrans', 'tcptop', 'tlbstat', 'top',
-    'trace', 'wall', 'watchdog'
+    'annotate', 'bashreadline', 'biolatency', 'biosnoop', 'biotop', 'bitesize', 'blame',
+    'blktrace', 'bpf_kvm_exit', 'breakpoint', 'cachestat', 'cpu_util', 'cpudist', 'dnslat',
+    'drsnoop', 'event_care', 'execsnoop', 'exitsnoop', 'expr', 'fds', 'fileslower', 'forks',
+    'fsyncslow', 'gc', 'hardirqs', 'hrcount', 'hrtimer', 'hwstat', 'iouring', 'irq_off',
+    'kmemleak', 'kmemprof', 'kvm_exit', 'kvmmmu', 'ldlat_loads', 'ldlat_stores', 'llcstat',
+    'locks', 'loopblock', 'memleak', 'misc', 'mountsnoop', 'multi_trace', 'nested_trace',
+    'netqtop', 'num_dist', 'offcpu', 'oncpu', 'oomkill', 'opensnoop', 'overview', 'page_faults',
+    'percpu_stat', 'pgslow', 'profile', 'query', 'record', 'rundelay', 'runqlat', 'runqlen',
+    'sched_migrate', 'signals', 'slabratetop', 'slowest', 'snoop', 'softirqs', 'split_lock',
+    'sql', 'stat', 'statsnoop', 'swapin', 'syncsnoop', 'syscalls', 'syscount', 'task_state',
+    'tcpaccept', 'tcpconnect', 'tcpconnlat', 'tcpdrop', 'tcplife', 'tcpretrans', 'tcprtt',
+    'tcpstates', 'tcptop', 'tlbstat', 'top', 'trace', 'wall', 'watchdog', 'wqlat'
 ]

@@ -109,7 +109,8 @@ def calls(*names, fields):
 SOCKETS = ('event sock:inet_sock_set_state skaddr:u64 oldstate:int newstate:int sport:u16 '
            'dport:u16 family:u16 protocol:u16 saddr_v6:char[16] daddr_v6:char[16]\n'
            '1.0 0 5/5 a sock:inet_sock_set_state skaddr=1 newstate=2 protocol=6 family=2\n'
-           '1.1 0 5/5 a sock:inet_sock_set_state skaddr=1 newstate=7 protocol=6 family=2\n')
+           '1.1 0 5/5 a sock:inet_sock_set_state skaddr=1 oldstate=2 newstate=7 protocol=6 family=2\n'
+           '1.2 0 5/5 a sock:inet_sock_set_state skaddr=2 oldstate=3 newstate=1 protocol=6\n')
 # What those read that need hardware, KVM or kprobes, which this machine may not have.
 COUNTS = 'event {0} counted\nevent {1} counted\n1.0 0 0/0 - count {0}=2000 {1}=500\n'
 MEMORY = 'event cpu/mem-loads/ sampled\n1.0 0 7/7 a cpu/mem-loads/ weight={} data_src={} addr=16\n'
@@ -143,11 +144,15 @@ SCRIPTS = {
                '1.0 0 5/5 a vmscan:mm_vmscan_direct_reclaim_begin order=3\n'
                '1.1 0 5/5 a vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed=64\n',
     'fsyncslow': calls('fsync', 'fdatasync', 'syncfs', 'sync', fields='fd:u64'),
+    'syncsnoop': calls('fsync', 'fdatasync', 'syncfs', 'sync', 'msync', fields='fd:u64'),
     'fileslower': calls('read', 'write', 'pread64', 'pwrite64', fields='fd:u64'),
     'mountsnoop': calls('mount', 'umount',
                         fields='dev_name:u64 dir_name:u64 type:u64 name:u64 flags:u64'),
+    'tcpaccept': SOCKETS,
     'tcpconnect': SOCKETS,
+    'tcpconnlat': SOCKETS,
     'tcplife': SOCKETS,
+    'tcpstates': SOCKETS,
     'tcpretrans': 'event tcp:tcp_retransmit_skb skaddr:u64 state:int sport:u16 dport:u16 '
                   'saddr_v6:char[16] daddr_v6:char[16]\n'
                   '1.0 0 5/5 a tcp:tcp_retransmit_skb state=1 sport=7\n',
@@ -155,7 +160,7 @@ SCRIPTS = {
 NEEDED['swapin'] = ['-e', 'probe:swap_read_folio']
 # These have a line for each event, of which an idle machine may have none.
 LINES = {'execsnoop', 'exitsnoop', 'opensnoop', 'signals', 'statsnoop'}
-MAY_BE_EMPTY = {'biosnoop', 'dnslat'}  # of lines, too, of which a command may cause none
+MAY_BE_EMPTY = {'bashreadline', 'biosnoop', 'dnslat'}  # of lines, too, of which a command may cause none
 # They write a file instead of a report, or need a program that may not be installed.
 LEFT_OUT = {'record', 'query', 'gc'}
 

@@ -186,8 +186,8 @@ def test_options_that_are_not_offered_are_refused(name):
             f"leave it out, or use 'attar {base}'\n")
 
 
-@pytest.mark.parametrize('name', ['signals', 'oomkill', 'drsnoop', 'tcpconnect', 'tcplife',
-                                  'tcpretrans'])
+@pytest.mark.parametrize('name', ['signals', 'oomkill', 'drsnoop', 'tcpaccept', 'tcpconnect',
+                                  'tcpconnlat', 'tcplife', 'tcpretrans', 'tcpstates'])
 def test_what_is_no_system_call_does_not_fail(name):
     ended = run(name, '-x', '-d', '1ms')
     assert ended.returncode == 2

@@ -93,10 +93,12 @@ static uint64_t nanoseconds(clockid_t clock)
 
 /* ---- tables of connections ---- */
 
+/* The first bytes of an address of IPv4 that is mapped to an address of IPv6. */
+static const uint8_t mapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
 /* Words in the byte order of the machine, as hexadecimal digits. */
 static bool parse_address(const char *text, uint8_t *ret_address)
 {
-	static const uint8_t mapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 	const size_t n = strlen(text) / 8;
 	uint32_t words[4] = {0};
 
@@ -292,19 +294,56 @@ static bool may_scan(struct tcp_owners *owners)
 	return owners->spent < BURST_NS + (now - owners->began) / SCAN_SHARE;
 }
 
+static pid_t find_socket(const struct tcp_owners *owners, const struct tcp_connection *connection)
+{
+	const struct socket *socket =
+		owners->n ? bsearch(connection, owners->sockets, owners->n,
+				    sizeof(*owners->sockets), compare_connections)
+			  : NULL;
+
+	return socket ? socket->pid : 0;
+}
+
+/*
+ * Who listens at the local end: the process of a connection that is not accepted yet, or that has
+ * been closed since. The socket can be bound to the address, to all addresses of its family, or,
+ * as one of IPv6, to all.
+ */
+static pid_t find_listener(const struct tcp_owners *owners, const struct tcp_connection *connection)
+{
+	const bool is_ipv4 = !memcmp(connection->local, mapped, sizeof(mapped));
+	struct tcp_connection key = {.local_port = connection->local_port};
+	pid_t pid;
+
+	if (is_ipv4)
+		memcpy(key.remote, mapped, sizeof(mapped));
+	memcpy(key.local, connection->local, sizeof(key.local));
+	pid = find_socket(owners, &key);
+	if (pid <= 0) {
+		memcpy(key.local, key.remote, sizeof(key.local));
+		pid = find_socket(owners, &key);
+	}
+	if (pid <= 0 && is_ipv4) {
+		memset(key.local, 0, sizeof(key.local));
+		memset(key.remote, 0, sizeof(key.remote));
+		pid = find_socket(owners, &key);
+	}
+	return pid;
+}
+
 pid_t tcp_owners_find(
 	struct tcp_owners *owners, struct attar_run *run, const struct tcp_connection *connection)
 {
-	const struct socket *socket;
+	pid_t pid;
 
 	bool is_new = attar_run_is_live(run) && may_scan(owners);
 
 	if (is_new)
 		scan(owners, run);
-	socket = owners->n ? bsearch(connection, owners->sockets, owners->n,
-				     sizeof(*owners->sockets), compare_connections)
-			   : NULL;
-	return socket && socket->pid ? socket->pid : is_new && !owners->is_partial ? 0 : -1;
+	pid = find_socket(owners, connection);
+	if (pid <= 0)
+		pid = find_listener(owners, connection);
+	return pid > 0 ? pid : is_new && !owners->is_partial ? 0 : -1;
 }
 
 void tcp_owners_name(pid_t pid, char *name, size_t size)

@@ -3,7 +3,8 @@
  * Which process has a TCP connection, from /proc: for events of connections, most of which happen
  * in whatever task a timer or a packet interrupts.
  *
- * A connection without a descriptor, whose process has closed it or has ended, has no process.
+ * A connection without a descriptor is of the process that listens at its local end, which has not
+ * accepted it yet, or has closed it. Without such a process, it has none.
  *
  *	pid = tcp_owners_find(owners, run, &connection);
  *	...

@@ -40,13 +40,13 @@ struct snoop {
 	struct attar_pairs *pairs; /* NULL: one stage */
 	size_t payload_size;
 	struct snoop_started *copy; /* of a payload */
-	bool has_givers;      /* events with role=2 */
-	bool has_pending;     /* starts with columns that are to be computed */
+	bool has_givers;            /* events with role=2 */
+	bool has_pending;           /* starts with columns that are to be computed */
 	struct line_summary summary;
 	size_t summed[LINE_SUMMARY_THINGS], n_summed; /* columns of the first event */
-	uint64_t unknown;     /* lines with UNKNOWN */
-	uint64_t lost;        /* lines with LOST */
-	uint64_t doubtful;    /* lines with DOUBT */
+	uint64_t unknown;                             /* lines with UNKNOWN */
+	uint64_t lost;                                /* lines with LOST */
+	uint64_t doubtful;                            /* lines with DOUBT */
 };
 
 #define GIVES_COLUMNS "role=2"
@@ -589,6 +589,8 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	if (r < 0)
 		return r;
 	attar_event_get_expr_record(ev, &record);
+	if (e->role && !attar_expr_is_true(e->role, &record))
+		return 0;
 	return snoop_end(s, run, e, ev, &record);
 }
 
@@ -767,7 +769,8 @@ static int snoop_open(struct attar_run *run, void *self)
 	if (r == 0 && happens_in_any_thread(s))
 		r = attar_run_keep_own(run);
 	attar_run_all_cpus(run, s->texts.n == 2);
-	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
+	/* The ends first: an event that is in both stages ends a pair before it starts the next. */
+	for (size_t i = s->texts.n; r == 0 && i-- > 0;)
 		r = open_stage(s, run, i, s->texts.at[i]);
 	if (r == 0)
 		r = open_owners(s, run);
