@@ -109,7 +109,8 @@ def calls(*names, fields):
 SOCKETS = ('event sock:inet_sock_set_state skaddr:u64 oldstate:int newstate:int sport:u16 '
            'dport:u16 family:u16 protocol:u16 saddr_v6:char[16] daddr_v6:char[16]\n'
            '1.0 0 5/5 a sock:inet_sock_set_state skaddr=1 newstate=2 protocol=6 family=2\n'
-           '1.1 0 5/5 a sock:inet_sock_set_state skaddr=1 oldstate=2 newstate=7 protocol=6 family=2\n'
+           '1.1 0 5/5 a sock:inet_sock_set_state skaddr=1 oldstate=2 newstate=7 protocol=6 '
+           'family=2\n'
            '1.2 0 5/5 a sock:inet_sock_set_state skaddr=2 oldstate=3 newstate=1 protocol=6\n')
 # What those read that need hardware, KVM or kprobes, which this machine may not have.
 COUNTS = 'event {0} counted\nevent {1} counted\n1.0 0 0/0 - count {0}=2000 {1}=500\n'
@@ -160,7 +161,8 @@ SCRIPTS = {
 NEEDED['swapin'] = ['-e', 'probe:swap_read_folio']
 # These have a line for each event, of which an idle machine may have none.
 LINES = {'execsnoop', 'exitsnoop', 'opensnoop', 'signals', 'statsnoop'}
-MAY_BE_EMPTY = {'bashreadline', 'biosnoop', 'dnslat'}  # of lines, too, of which a command may cause none
+# Of lines, too, of which a command may cause none.
+MAY_BE_EMPTY = {'bashreadline', 'biosnoop', 'dnslat'}
 # They write a file instead of a report, or need a program that may not be installed.
 LEFT_OUT = {'record', 'query', 'gc'}
 
