@@ -46,12 +46,11 @@ const struct attar_option common_sampling_options[] = {
 
 const struct attar_option common_unwind_options[] = {
 	ATTAR_TEXT(T, unwind, 0, "unwind", "METHOD",
-		"user stacks by frame pointers: fp (default); by call frame information: dwarf, or "
+		"user stacks by frame pointers: fp; by call frame information: dwarf, or "
 		"dwarf,BYTES of stack to copy; the same without copies: kernel; by last branch "
-		"records: lbr; auto; also --call-graph METHOD"),
+		"records: lbr; auto; also --call-graph METHOD (default: what is possible)"),
 	ATTAR_SIZE(T, unwind_memory, 0, "unwind-memory", "SIZE",
-		"memory for the call frame information of --unwind kernel (default 128M)",
-		.min = 1),
+		"memory for the call frame information in the kernel (default 128M)", .min = 1),
 	ATTAR_FLAG(T, inline_functions, 0, "inline",
 		"show functions that the compiler inlined as separate functions"),
 	ATTAR_FLAG(T, java_map, 0, "java-map",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/rings.h"
 
+#include <sys/resource.h>
+
 #include "attar/builtin.h"
 #include "base/check_arg.h"
 #include "perf/kernel.h"
@@ -32,6 +34,22 @@ uint64_t rings_lost_for_dumps(const struct attar_run *run)
 							 : 0;
 }
 
+/* How many pages the limit on locked memory leaves for each ring; most: with none. */
+static uint64_t lockable_pages(size_t rings, uint64_t most)
+{
+	const struct kernel *kernel = kernel_get();
+	uint64_t bytes = (uint64_t)MAX(kernel->mlock_kb, INT64_C(0)) * 1024 *
+			 (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	struct rlimit limit;
+	uint64_t pages;
+
+	if (kernel->ipc_lock || kernel->paranoid < 0 || getrlimit(RLIMIT_MEMLOCK, &limit) < 0 ||
+		limit.rlim_cur > INT64_MAX)
+		return most;
+	pages = (bytes + limit.rlim_cur) / RUN_PAGE_BYTES / (rings + !rings);
+	return MIN(most, pages - !!pages); /* each has a page of positions */
+}
+
 /* Rings that take most of the memory would push out what is measured. */
 static int choose_pages(struct attar_run *run)
 {
@@ -42,9 +60,12 @@ static int choose_pages(struct attar_run *run)
 
 	most = memory / 4 / RUN_PAGE_BYTES / (rings + !rings);
 	most = MAX(most, (uint64_t)RUN_DEFAULT_PAGES);
-	if (!pages && rings_of(run)->has_stacks)
-		for (pages = RUN_STACK_PAGES; pages > most;)
+	if (!pages && rings_of(run)->has_stacks) {
+		uint64_t room = lockable_pages(rings, most);
+
+		for (pages = RUN_STACK_PAGES; pages > MAX(room, (uint64_t)RUN_DEFAULT_PAGES);)
 			pages /= 2;
+	}
 	rings_of(run)->pages = pages ?: RUN_DEFAULT_PAGES;
 	if (!run->sources.list.n || pages <= most)
 		return 0;

@@ -10,7 +10,10 @@ struct source;
 /* Loads the program. 0; -EOPNOTSUPP or -EPERM with a message; -ENOMEM. */
 int kernel_stacks_open(struct attar_run *run);
 
-/* Whether the program can take the user stacks of a source. */
+/* Whether the program could take the user stacks of a source, if there is one. */
+bool kernel_stacks_suit(const struct attar_run *run, const struct source *s);
+
+/* Whether the program can take them. */
 bool kernel_stacks_can_take(const struct attar_run *run, const struct source *s);
 
 /* The source is about to be opened: the program takes them. */

@@ -7,11 +7,14 @@
 #include "attar/unwind.h"
 #include "base/parse.h"
 #include "perf/target.h"
+#include "run/record/recorder.h"
 #include "run/input/replay.h"
 #include "run/parts.h"
 #include "run/rings.h"
 #include "run/run.h"
+#include "run/events/sources.h"
 #include "run/parts/kernel_stacks.h"
+#include "source/modes.h"
 #include "symbol/reader.h"
 #include "symbol/source.h"
 #include "symbol/symbols.h"
@@ -24,9 +27,19 @@ enum {
 	MAX_STACK_DEFAULT = 127, /* of kernel.perf_event_max_stack */
 };
 
+/* Without --unwind, the method is chosen for each event. */
+struct default_stacks {
+	bool is_on;
+	bool copies;     /* stacks of samples that the program does not take */
+	bool has_copies; /* there are such samples */
+	char *why;       /* there is no program; owned */
+	char *fp;        /* the name of an event whose stacks are by frame pointers; owned */
+};
+
 struct run_user_stacks {
 	bool by_cfi;                          /* --unwind dwarf, or auto where it is supported */
 	bool is_auto;                         /* --unwind auto */
+	struct default_stacks standard;       /* without --unwind */
 	bool is_chosen;                       /* auto: according to the modules of the processes */
 	struct frame_pointers frame_pointers; /* of these modules */
 	bool by_lbr;                          /* --unwind lbr */
@@ -82,7 +95,7 @@ static int prepare_auto(struct run_user_stacks *stacks)
 	return 0;
 }
 
-/* Reads --unwind. */
+/* Reads --unwind. NULL: see complete_default(). */
 static int read_method(struct run_user_stacks *stacks, const char *text)
 {
 	if (!text || !strcmp(text, "fp"))
@@ -143,12 +156,83 @@ static int user_stacks_prepare(struct attar_run *run, void *self)
 	return r;
 }
 
+static bool has_user_stacks(const struct perf_event_attr *attr)
+{
+	return attr->sample_type & PERF_SAMPLE_CALLCHAIN && !attr->exclude_callchain_user;
+}
+
+/* Its rate is limited, unlike the rate of an event of which each is taken. */
+static bool is_sampled(const struct source *s)
+{
+	enum { ALL = 1000 }; /* fewer events for a sample are not samples */
+
+	return s->attr.type != PERF_TYPE_TRACEPOINT && !modes_are_of_code(source_spec(s)) &&
+	       (s->attr.freq || s->attr.sample_period >= ALL);
+}
+
+static bool is_for_default_program(const struct attar_run *run, const struct source *s)
+{
+	return is_sampled(s) && kernel_stacks_suit(run, s);
+}
+
+/* 1: the program takes the stacks of some events. 0: of none; -ENOMEM. */
+static int open_default_program(struct attar_run *run, struct default_stacks *standard)
+{
+	bool is_needed = false;
+	int r;
+
+	vec_each (&run->sources.list, s)
+		is_needed |= !s->use->host && has_user_stacks(&s->attr) &&
+			     is_for_default_program(run, s);
+	r = is_needed ? kernel_stacks_open(run) : 0;
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		standard->why = strdup(attar_error());
+		log_debug("%s", attar_error());
+		attar_error_clear();
+		return standard->why ? 0 : base_oom();
+	}
+	return is_needed;
+}
+
+/*
+ * Copies of stacks cost too much for a whole system. Events of which each is taken, and what is
+ * recorded or pushed, keep the stacks of the kernel.
+ */
+static int complete_default(struct attar_run *run, struct run_user_stacks *stacks)
+{
+	struct default_stacks *standard = &stacks->standard;
+	struct perf_event_attr attr = {0};
+	int r;
+
+	if (run->opts.unwind || !attar_run_is_live(run) || run_records(run) || run->opts.push)
+		return 0;
+	if (attar_unwind_attr(&attr, 0) < 0) {
+		attar_error_clear();
+		return 0;
+	}
+	r = open_default_program(run, standard);
+	if (r < 0)
+		return r;
+	standard->is_on = stacks->by_cfi = true;
+	stacks->by_kernel = r;
+	standard->copies = !run_watches_system(run) && !run->opts.cgroups;
+	vec_each (&run->sources.list, s)
+		if (standard->copies && has_user_stacks(&s->attr) && is_sampled(s))
+			rings_of(run)->has_stacks |= !kernel_stacks_can_take(run, s);
+	return 0;
+}
+
 /* The stacks of sources that the program cannot take are copied. */
 static int user_stacks_complete(struct attar_run *run, void *self)
 {
-	const struct run_user_stacks *stacks = self;
+	struct run_user_stacks *stacks = self;
 	bool is_said = stacks->is_auto;
+	int r = complete_default(run, stacks);
 
+	if (r < 0 || stacks->standard.is_on)
+		return r;
 	vec_each (&run->sources.list, s) {
 		if (!stacks->by_kernel || !(s->attr.sample_type & PERF_SAMPLE_CALLCHAIN) ||
 			kernel_stacks_can_take(run, s))
@@ -183,8 +267,8 @@ static int user_stacks_choose(struct attar_run *run, struct run_user_stacks *sta
 	const parse_ints *pids;
 	int r;
 
-	if (!stacks->is_auto || !stacks->by_cfi || stacks->is_chosen || target->by_exec ||
-		target_kind_of(target) != ATTAR_TARGET_TASKS)
+	if (!(stacks->is_auto || stacks->standard.is_on) || !stacks->by_cfi || stacks->is_chosen ||
+		target->by_exec || target_kind_of(target) != ATTAR_TARGET_TASKS)
 		return 0;
 	pids = target_processes(target, false);
 	r = frame_pointers_find(
@@ -196,25 +280,41 @@ static int user_stacks_choose(struct attar_run *run, struct run_user_stacks *sta
 	return 0;
 }
 
+/* The event keeps the stacks that the kernel takes by frame pointers. */
+static int keep_default(struct default_stacks *standard, const struct source *s)
+{
+	if (!standard->fp)
+		standard->fp = strdup(s->name);
+	return standard->fp ? 0 : base_oom();
+}
+
 /* Changes the attributes of an event with stacks accordingly. The target is known. */
 static int user_stacks_attr(
 	struct attar_run *run, void *self, const struct source *s, struct perf_event_attr *attr)
 {
 	struct run_user_stacks *stacks = self;
+	struct default_stacks *standard = &stacks->standard;
+	bool is_taken;
 	int r;
 
-	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN) || attr->exclude_callchain_user)
+	if (!has_user_stacks(attr))
 		return 0;
 	if (stacks->by_lbr)
 		return set_lbr(attr);
+	if (!stacks->by_cfi)
+		return 0;
+	is_taken = kernel_stacks_can_take(run, s);
+	if (standard->is_on && !(is_sampled(s) && (is_taken || standard->copies)))
+		return keep_default(standard, s);
 	r = user_stacks_choose(run, stacks);
-	if (r < 0)
+	if (r < 0 || !stacks->by_cfi)
 		return r;
-	if (stacks->by_cfi && kernel_stacks_can_take(run, s)) {
+	if (is_taken) {
 		kernel_stacks_take(run, s, attr);
 		return 0;
 	}
-	return stacks->by_cfi ? attar_unwind_attr(attr, stacks->bytes) : 0;
+	standard->has_copies = standard->is_on;
+	return attar_unwind_attr(attr, stacks->bytes);
 }
 
 int user_stacks_refused(const struct attar_run *run, const char *event, int error)
@@ -245,6 +345,13 @@ static void remark_branches(const struct branch_stacks *stacks, struct attar_rep
 			(unsigned long long)stacks->n, stacks->most, PLURAL_S(stacks->most));
 }
 
+static void remark_kept(const struct run_user_stacks *stacks, struct attar_report *report)
+{
+	attar_report_remark(report,
+		"user stacks by frame pointers, which all modules of the processes keep (%zu)",
+		stacks->frame_pointers.modules);
+}
+
 static void remark_auto(const struct attar_run *run, const struct run_user_stacks *stacks,
 	const struct attar_unwind_stats *stats, struct attar_report *report)
 {
@@ -252,10 +359,7 @@ static void remark_auto(const struct attar_run *run, const struct run_user_stack
 	const struct frame_pointers *found = &stacks->frame_pointers;
 
 	if (!stacks->by_cfi && stacks->is_chosen) {
-		attar_report_remark(report,
-			"user stacks by frame pointers, which all modules of the processes keep "
-			"(%zu)",
-			found->modules);
+		remark_kept(stacks, report);
 		return;
 	}
 	if (stacks->is_chosen)
@@ -267,6 +371,22 @@ static void remark_auto(const struct attar_run *run, const struct run_user_stack
 		"code that has none",
 		(unsigned long long)(stats->cfi_frames + in_kernel.by_cfi),
 		(unsigned long long)(stats->fp_frames + in_kernel.by_fp));
+}
+
+/* The program's stacks are in a remark of their own. */
+static void remark_default(const struct run_user_stacks *stacks, struct attar_report *report)
+{
+	const struct default_stacks *standard = &stacks->standard;
+
+	if (!stacks->by_cfi && stacks->is_chosen)
+		remark_kept(stacks, report);
+	else if (standard->has_copies)
+		attar_report_remark(report,
+			"user stacks by call frame information, from copies of %d bytes%s%s",
+			ATTAR_UNWIND_STACK_DEFAULT, standard->why ? ": " : "", standard->why ?: "");
+	if (standard->fp)
+		attar_report_remark(report, "user stacks of '%s' by frame pointers%s%s",
+			standard->fp, standard->why ? ": " : "", standard->why ?: "");
 }
 
 /* What finds callers without frame pointers, unless only events have stacks: attribute stack. */
@@ -343,7 +463,7 @@ static void user_stacks_remark(
 	if (missing)
 		attar_report_remark(report, "%s", missing);
 	remark_unreadable(symbols, report);
-	if (!taken->by_kernel || !taken->by_cfi) {
+	if (!taken->by_kernel || !taken->by_cfi || taken->standard.fp) {
 		remark_fp(run, &symbols->fp_stacks, report);
 		remark_full(&symbols->fp_stacks, report);
 	}
@@ -352,6 +472,8 @@ static void user_stacks_remark(
 	unwind_get_stats(symbols, &stats);
 	if (taken->is_auto)
 		remark_auto(run, taken, &stats, report);
+	if (taken->standard.is_on)
+		remark_default(taken, report);
 	if (stats.by_end[ATTAR_UNWIND_TRUNCATED])
 		attar_report_remark(report,
 			"user stacks cut because they are deeper than the copied %u bytes: %llu of "
@@ -380,8 +502,17 @@ static void user_stacks_remark(
 			(unsigned long long)stats.stacks);
 }
 
+static void user_stacks_free(struct attar_run *run, void *self)
+{
+	struct run_user_stacks *stacks = self;
+
+	free(stacks->standard.why);
+	free(stacks->standard.fp);
+}
+
 const struct run_part part_user_stacks = {.size = sizeof(struct run_user_stacks),
 	.prepare = user_stacks_prepare,
 	.complete = user_stacks_complete,
 	.attr = user_stacks_attr,
-	.remark = user_stacks_remark};
+	.remark = user_stacks_remark,
+	.free = user_stacks_free};
