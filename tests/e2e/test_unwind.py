@@ -111,7 +111,7 @@ def test_stacks_without_callers_are_reported(name, alone, tmp_path):
                          (('--input', data), 'a recording with --call-graph=dwarf')):
         if advice.startswith('a'):
             assert run('record', '-q', '-g', '-o', data, '--', workload(name), 100).returncode == 0
-        ended = run('profile', '-g', *args)
+        ended = run('profile', '-g', '--unwind', 'fp', *args)
         assert ended.returncode == 0, ended.stderr
         found = re.search(r'user stacks without callers: (\d+) of (\d+), since the code keeps no '
                           rf'frame pointers; {advice} finds', ended.stdout)
