@@ -33,13 +33,16 @@ enum { ROWS = 100, RECEIVE_BYTES = 4 << 20, BUFFER = 1 << 16, COMM = 16 };
 #define SHARE         50 /* of this time, one part is spent for reading */
 #define OWNERS_PERIOD UINT64_C(1000000000)
 
+enum { LOOKS = 3 }; /* for the process of a new connection, without waiting for OWNERS_PERIOD */
+
 /* A connection, by the cookie of its socket. */
 struct connection {
 	struct tcp_connection ends;
 	uint64_t sent, received; /* up to now */
 	bool is_known, has_ended;
-	uint32_t rtt; /* us */
-	pid_t pid;    /* 0: not looked for yet, or none */
+	uint32_t rtt;   /* us */
+	unsigned looks; /* for its process */
+	pid_t pid;      /* 0: not found yet, or none */
 	char comm[COMM];
 };
 
@@ -51,6 +54,8 @@ struct tcptop {
 	struct tcp_owners *owners;
 	bool has_begun;               /* connections that appear now are new */
 	uint64_t due, owners_due;     /* ns: when connections and their processes are read again */
+	uint64_t retry_due;           /* ... and processes of connections that have none */
+	uint64_t read_at, longest;    /* ns: the last reading, and the most between two of them */
 	uint64_t dropped;             /* ends of connections that were not received */
 	uint64_t ended, told, unseen; /* connections: ended, with their counts, never read */
 };
@@ -178,10 +183,22 @@ static int dump(struct tcptop *t, uint8_t family)
 	return r == -ENOENT ? 0 : r; /* the kernel has no such family */
 }
 
+static uint64_t nanoseconds(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static int read_all(struct tcptop *t)
 {
+	const uint64_t time = nanoseconds(CLOCK_MONOTONIC);
 	int r = dump(t, AF_INET);
 
+	if (t->has_begun && time - t->read_at > t->longest)
+		t->longest = time - t->read_at;
+	t->read_at = time;
 	if (r == 0)
 		r = dump(t, AF_INET6);
 	t->has_begun = true;
@@ -203,23 +220,35 @@ static int take_ends(struct tcptop *t)
 	return r == -ENOMEM ? r : 0;
 }
 
-static uint64_t now(void)
+/* How long to wait after something that took this CPU time. */
+static uint64_t pause_after(uint64_t took)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	return took * SHARE > PERIOD ? took * SHARE : PERIOD;
 }
 
 /* While it has a descriptor: a connection that has ended has none. */
-static void find_processes(struct tcptop *t, struct attar_run *run)
+static bool may_have_process(const struct connection *c, bool is_retry)
+{
+	return !c->pid && !c->has_ended && (is_retry || c->looks < LOOKS);
+}
+
+static void find_processes(struct tcptop *t, struct attar_run *run, bool is_retry)
 {
 	struct attar_keyrow *row = NULL;
+	bool has_scanned = false;
 
 	while ((row = attar_keytable_next(t->connections, row))) {
 		struct connection *c = row->value;
-		pid_t pid = c->pid || c->has_ended ? -1 : tcp_owners_find(t->owners, run, &c->ends);
+		pid_t pid;
 
+		if (!may_have_process(c, is_retry))
+			continue;
+		if (!has_scanned)
+			(void)tcp_owners_find(t->owners, run, &c->ends);
+		has_scanned = true;
+		/* not who listens: it may leave the connection to another process */
+		pid = tcp_owners_known(t->owners, &c->ends);
+		c->looks++;
 		if (pid <= 0)
 			continue;
 		c->pid = pid;
@@ -227,37 +256,51 @@ static void find_processes(struct tcptop *t, struct attar_run *run)
 	}
 }
 
+static void follow_processes(struct tcptop *t, struct attar_run *run, uint64_t time)
+{
+	const uint64_t used = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+	const bool is_retry = time >= t->retry_due;
+
+	if (time < t->owners_due)
+		return;
+	find_processes(t, run, is_retry);
+	t->owners_due = time + pause_after(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - used);
+	if (is_retry)
+		t->retry_due = time + OWNERS_PERIOD;
+}
+
 static int tcptop_turn(struct attar_run *run, void *self)
 {
 	struct tcptop *t = self;
-	uint64_t began = now(), took;
+	uint64_t began = nanoseconds(CLOCK_MONOTONIC), used;
 	int r = take_ends(t);
 
 	if (r < 0 || began < t->due)
 		return r;
+	used = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
 	r = read_all(t);
-	took = now() - began;
-	t->due = began + (took * SHARE > PERIOD ? took * SHARE : PERIOD);
-	if (r == 0 && began >= t->owners_due) {
-		find_processes(t, run);
-		t->owners_due = began + OWNERS_PERIOD;
-	}
+	t->due = began + pause_after(nanoseconds(CLOCK_THREAD_CPUTIME_ID) - used);
+	if (r == 0)
+		follow_processes(t, run, began);
 	return r;
 }
 
 enum { COOKIE };
 
+/* A connection can end in whatever task a packet or a timer interrupts. */
 static int on_destroy(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct tcptop *t = self;
 	uint64_t cookie = attar_arg_u64(ev, COOKIE);
 	struct attar_keyrow *row = attar_keytable_find(t->connections, &cookie, sizeof(cookie));
+	struct connection *c = row ? row->value : NULL;
 
-	(void)run;
-	t->ended++;
-	t->unseen += !row;
-	if (row)
-		((struct connection *)row->value)->has_ended = true;
+	if (c)
+		c->has_ended = true;
+	if ((c && c->pid) || attar_run_is_selected(run, ev->thread)) {
+		t->ended++;
+		t->unseen += !row;
+	}
 	return 0;
 }
 
@@ -324,6 +367,7 @@ static int add_rows(struct tcptop *t, struct attar_run *run, struct attar_report
 	enum attar_scope scope, double seconds)
 {
 	struct attar_section *table = add_table(report);
+	unsigned long long unnamed = 0;
 	bool selects = !attar_run_is_selected(run, NULL);
 	struct attar_keyrow **rows;
 	size_t n, shown = 0;
@@ -335,14 +379,32 @@ static int add_rows(struct tcptop *t, struct attar_run *run, struct attar_report
 
 		if (!rows[i]->key || !sums->sums[SUM_ALL])
 			continue;
-		if (selects && !c->pid)
+		if (selects && !c->pid) {
+			unnamed += c->has_ended && !c->looks;
 			continue;
+		}
 		add_row(table, c, sums, seconds);
 		shown++;
 	}
 	if (r == 0)
 		free(rows);
+	if (unnamed)
+		attar_report_remark(report,
+			"%llu connection%s ended before attar looked for %s process, and %s left "
+			"out",
+			unnamed, unnamed == 1 ? "" : "s", unnamed == 1 ? "its" : "their",
+			unnamed == 1 ? "is" : "are");
 	return r;
+}
+
+static void add_remark_of_ends(struct attar_report *report, const struct tcptop *t)
+{
+	attar_report_remark(report,
+		"%llu connections ended, and %llu of them before their bytes were read; the "
+		"others lack what they sent and received after the last reading, up to %.1f s "
+		"before the end: this kernel does not report the bytes of connections that end",
+		(unsigned long long)t->ended, (unsigned long long)t->unseen,
+		(double)(t->longest > PERIOD ? t->longest : PERIOD) / 1e9);
 }
 
 static int tcptop_report(
@@ -358,16 +420,11 @@ static int tcptop_report(
 	if (r == 0)
 		r = attar_keytable_end_interval(t->connections);
 	if (r == 0)
-		find_processes(t, run);
+		find_processes(t, run, true);
 	if (r == 0)
 		r = add_rows(t, run, report, scope, (double)time / 1e9);
 	if (t->ended && !t->told)
-		attar_report_remark(report,
-			"%llu connections ended, and %llu of them before their bytes were read; "
-			"the others lack what they sent and received after the last reading, up "
-			"to 0.1 s before the end: this kernel does not report the bytes of "
-			"connections that end",
-			(unsigned long long)t->ended, (unsigned long long)t->unseen);
+		add_remark_of_ends(report, t);
 	if (t->dropped)
 		attar_report_remark(report,
 			"%llu times, more connections ended at once than attar could take: some "
@@ -405,8 +462,10 @@ static void hear_ends(struct tcptop *t)
 		}
 }
 
-static const struct attar_input ends = {
-	.event = "tcp:tcp_destroy_sock", .fields = {"sock_cookie"}, .on_event = on_destroy};
+/* Sockets that listen, or were never connected, have no other end. */
+static const struct attar_input ends = {.event = "tcp:tcp_destroy_sock/dport!=0/",
+	.fields = {"sock_cookie"},
+	.on_event = on_destroy};
 
 static int tcptop_open(struct attar_run *run, void *self)
 {

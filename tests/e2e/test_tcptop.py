@@ -2,6 +2,7 @@
 """attar tcptop: bytes of connections of a known program, before and during the measurement."""
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -92,3 +93,34 @@ with socket.create_server(('127.0.0.1', 0)) as server:
     ended = run('tcptop', '--', '/usr/bin/python3', '-c', program)
     assert ended.returncode == 0, ended.stderr
     assert 'connections ended' in ended.stdout or '1,000 B' in ended.stdout
+
+
+def test_connection_that_ends_soon():
+    """It begins, sends and ends within a second, and is selected by its process."""
+    program = '''
+import socket, time
+time.sleep(0.3)
+with socket.create_server(('127.0.0.1', 0)) as server:
+    client = socket.create_connection(server.getsockname())
+    peer = server.accept()[0]
+    client.sendall(bytes(1000))
+    peer.recv(1000)
+    time.sleep(0.4)
+'''
+    ended = run('tcptop', '--format', 'json', '--', '/usr/bin/python3', '-c', program)
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout.splitlines()[-1])
+    assert sorted((r['sent'], r['received'], r['state']) for r in rows(report, 'connections')) == [
+        (0, 1000, 'ended'), (1000, 0, 'ended')], report
+
+
+def test_listening_sockets_are_no_connections():
+    program = '''
+import socket
+for _ in range(5):
+    socket.create_server(('127.0.0.1', 0)).close()
+'''
+    ended = run('tcptop', '--', '/usr/bin/python3', '-c', program)
+    assert ended.returncode == 0, ended.stderr
+    others = re.search(r'(\d+) connections ended', ended.stdout)  # in interrupts
+    assert not others or int(others[1]) < 5, ended.stdout

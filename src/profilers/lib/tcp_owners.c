@@ -294,7 +294,7 @@ static bool may_scan(struct tcp_owners *owners)
 	return owners->spent < BURST_NS + (now - owners->began) / SCAN_SHARE;
 }
 
-static pid_t find_socket(const struct tcp_owners *owners, const struct tcp_connection *connection)
+pid_t tcp_owners_known(const struct tcp_owners *owners, const struct tcp_connection *connection)
 {
 	const struct socket *socket =
 		owners->n ? bsearch(connection, owners->sockets, owners->n,
@@ -318,15 +318,15 @@ static pid_t find_listener(const struct tcp_owners *owners, const struct tcp_con
 	if (is_ipv4)
 		memcpy(key.remote, mapped, sizeof(mapped));
 	memcpy(key.local, connection->local, sizeof(key.local));
-	pid = find_socket(owners, &key);
+	pid = tcp_owners_known(owners, &key);
 	if (pid <= 0) {
 		memcpy(key.local, key.remote, sizeof(key.local));
-		pid = find_socket(owners, &key);
+		pid = tcp_owners_known(owners, &key);
 	}
 	if (pid <= 0 && is_ipv4) {
 		memset(key.local, 0, sizeof(key.local));
 		memset(key.remote, 0, sizeof(key.remote));
-		pid = find_socket(owners, &key);
+		pid = tcp_owners_known(owners, &key);
 	}
 	return pid;
 }
@@ -334,13 +334,12 @@ static pid_t find_listener(const struct tcp_owners *owners, const struct tcp_con
 pid_t tcp_owners_find(
 	struct tcp_owners *owners, struct attar_run *run, const struct tcp_connection *connection)
 {
-	pid_t pid;
-
 	bool is_new = attar_run_is_live(run) && may_scan(owners);
+	pid_t pid;
 
 	if (is_new)
 		scan(owners, run);
-	pid = find_socket(owners, connection);
+	pid = tcp_owners_known(owners, connection);
 	if (pid <= 0)
 		pid = find_listener(owners, connection);
 	return pid > 0 ? pid : is_new && !owners->is_partial ? 0 : -1;

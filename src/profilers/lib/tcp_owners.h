@@ -45,6 +45,9 @@ struct tcp_owners *tcp_owners_new(void);
 pid_t tcp_owners_find(
 	struct tcp_owners *owners, struct attar_run *run, const struct tcp_connection *connection);
 
+/* The process that has its socket, from what was read last; 0: unknown. */
+pid_t tcp_owners_known(const struct tcp_owners *owners, const struct tcp_connection *connection);
+
 /* The name of a process, unless it has ended. */
 void tcp_owners_name(pid_t pid, char *name, size_t size);
 
