@@ -24,7 +24,7 @@ int texts_attach(struct texts *texts)
 	return 0;
 }
 
-void texts_read(struct texts *texts)
+void texts_read(struct texts *texts, uint64_t needed)
 {
 }
 

@@ -59,6 +59,8 @@ struct texts {
 	uint8_t wanted[TEXTS_CALLS];
 	struct map newest; /* by tid: the number of its newest text + 1 */
 	uint64_t n, end;   /* texts and bytes so far */
+	uint64_t oldest;   /* texts before this one are not kept any more */
+	uint64_t needed;   /* texts from this time on make no room for others */
 	struct kept kept[KEPT];
 	char bytes[BYTES];
 };
@@ -217,6 +219,22 @@ static int texts_index(struct texts *t)
 	return r;
 }
 
+/* Whether there is no room for another text, of any size, without those that are needed. */
+static bool is_full(struct texts *t)
+{
+	const struct kept *oldest;
+
+	for (; t->oldest < t->n; t->oldest++) {
+		oldest = &t->kept[t->oldest % KEPT];
+		if (t->n - t->oldest < KEPT && oldest->start + BYTES >= t->end + 2 * TEXTS_BYTES)
+			return false;
+		if (oldest->time >= t->needed)
+			return true;
+	}
+	return false;
+}
+
+/* Negative: the texts behind it stay in the ring. */
 static int texts_take(void *ctx, void *data, size_t n)
 {
 	const struct texts_record *record = data;
@@ -224,6 +242,7 @@ static int texts_take(void *ctx, void *data, size_t n)
 	struct kept *kept = &t->kept[t->n % KEPT];
 	uint64_t *newest = map_get(&t->newest, record->tid);
 	uint64_t at = t->end % BYTES;
+	int r;
 
 	if (n < offsetof(struct texts_record, text) + record->size || record->size > TEXTS_BYTES)
 		return 0;
@@ -240,14 +259,15 @@ static int texts_take(void *ctx, void *data, size_t n)
 	memcpy(t->bytes + t->end % BYTES, record->text, record->size);
 	t->end += record->size;
 	t->n++;
-	if (t->n % KEPT == 0)
-		return texts_index(t);
-	return map_put(&t->newest, record->tid, t->n);
+	r = t->n % KEPT == 0 ? texts_index(t) : map_put(&t->newest, record->tid, t->n);
+	return r < 0 ? r : is_full(t) ? -ENOBUFS : 0;
 }
 
-void texts_read(struct texts *t)
+void texts_read(struct texts *t, uint64_t needed)
 {
-	(void)t->lib.consume(t->ring);
+	t->needed = needed;
+	if (!is_full(t))
+		(void)t->lib.consume(t->ring);
 }
 
 /* A text of the thread from this time on, with this number or a lower one; NULL: none is kept. */

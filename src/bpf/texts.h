@@ -8,7 +8,7 @@
  *	texts_want(texts, "openat", 1);
  *	texts_attach(texts);
  *	...
- *	texts_read(texts);
+ *	texts_read(texts, entered);
  *	found = texts_get(texts, tid, address, entered, ended, &text, &n);
  *	texts_free(texts);
  */
@@ -49,8 +49,12 @@ int texts_want(struct texts *texts, const char *name, unsigned i);
  */
 int texts_attach(struct texts *texts);
 
-/* Reads what the program has copied. The newest 4 MiB are kept. */
-void texts_read(struct texts *texts);
+/*
+ * Reads what the program has copied. The newest 4 MiB are kept, but texts of calls that were
+ * entered from `needed` on (ns) make no room for others: these stay in the program's ring, which
+ * has no room for further ones if it is full.
+ */
+void texts_read(struct texts *texts, uint64_t needed);
 
 /*
  * The text at an address that a thread gave to a call, which was entered at the time `from` of its

@@ -16,12 +16,14 @@
 #include "run/parts.h"
 #include "run/run.h"
 #include "run/events/open.h"
+#include "stream/stream.h"
 
 enum {
 	FIRST_ARGUMENT = 16, /* of the records of sys_enter tracepoints */
 	ARGUMENT_BYTES = 8,
 	ENTERED_NS = 1000000, /* from the event to the copy, without a preemption */
 	COPIED_NS = 50000000, /* from the event of an exec to the end of the copy */
+	CALL_NS = 10000000,   /* from an event to the end of its call: texts are kept as long */
 };
 
 struct run_texts {
@@ -118,6 +120,12 @@ static int texts_begin(struct attar_run *run, void *self)
 	return texts_give_up(t, t->texts ? texts_attach(t->texts) : 0);
 }
 
+/* Before an event of this time is delivered: texts of earlier ones are not needed any more. */
+static void read_until(struct run_texts *t, uint64_t time)
+{
+	texts_read(t->texts, time > CALL_NS ? time - CALL_NS : 0);
+}
+
 enum texts_found run_text_of_call(struct attar_run *run, const struct attar_expr_record *record,
 	uint64_t address, char *ret_text, size_t max, size_t *ret_n)
 {
@@ -130,8 +138,9 @@ enum texts_found run_text_of_call(struct attar_run *run, const struct attar_expr
 	if (!t->texts)
 		return TEXTS_NONE;
 	found = texts_get(t->texts, record->tid, address, record->time, until, &text, &n);
-	if (found == TEXTS_NONE) {
-		texts_read(t->texts);
+	/* A text that was not in memory at the entry of a long call is behind later ones. */
+	for (int i = 0; found != TEXTS_FOUND && i < 2; i++) {
+		read_until(t, i == 0 ? record->time : until);
 		found = texts_get(t->texts, record->tid, address, record->time, until, &text, &n);
 	}
 	t->given += found == TEXTS_FOUND;
@@ -150,11 +159,12 @@ static int get_exec(struct run_texts *t, const struct attar_event *ev, struct te
 	int r;
 
 	buf_reset(&t->strings);
+	read_until(t, ev->time);
 	while ((r = texts_get_exec(t->texts, ev->thread->tid, ev->time, &t->strings, ret_exec)) ==
 		TEXTS_NONE) {
 		bool is_late = base_now() > ev->time + COPIED_NS;
 
-		texts_read(t->texts);
+		read_until(t, ev->time);
 		if (is_late)
 			return texts_get_exec(
 				t->texts, ev->thread->tid, ev->time, &t->strings, ret_exec);
@@ -218,7 +228,7 @@ static int texts_round(struct attar_run *run, void *self)
 	struct run_texts *t = self;
 
 	if (t->texts)
-		texts_read(t->texts);
+		read_until(t, run->stream ? stream_horizon(run->stream) : UINT64_MAX);
 	return 0;
 }
 
