@@ -121,6 +121,8 @@ class _biotop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
+        # count by name instead of key
+        only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
@@ -273,6 +275,40 @@ class _cachestat:
         peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cachestat: _cachestat
+
+class _calls:
+    """Print each system call with its arguments and result, as strace does."""
+    def __call__(
+        self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # only these calls, such as openat,%net or !futex; status=failed: only calls with this
+        # result
+        event: _Texts = ...,
+        # only calls that fail
+        failed: bool = ...,
+        # only calls that take at least this time: nanoseconds, or with a unit: 4ms
+        than: _Time = ...,
+        # show at most N bytes of a buffer (default 32)
+        string_size: int = ...,
+        # show how long each call takes
+        durations: bool = ...,
+        # show the time since the line before, in place of the time of day
+        relative: bool = ...,
+        # instead of lines, a table of the calls with their number, errors and durations
+        summary_only: bool = ...,
+        # lines, and this table at the end
+        summary: bool = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+calls: _calls
 
 class _cpu_util:
     """Time that each CPU spends in user code, system, interrupts, guests and idle."""
@@ -764,6 +800,9 @@ class _iouring:
         by: _Text = ...,
         # also show the mean of all times
         avg: bool = ...,
+        # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
+        # command select keys, and events of the whole system are watched
+        tasks: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
@@ -1832,6 +1871,8 @@ class _slabratetop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
+        # count by name instead of key
+        only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
@@ -2107,10 +2148,11 @@ class _syncsnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
-        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
+        # only pairs whose file, fd_name() in a column of the start, is not a pipe, socket or
+        # terminal
+        files: bool = ...,
         # end with a summary by these columns of the first event (default: after more than 20
         # lines, by its first column, or main=)
         summary: _Texts = ...,
@@ -2624,6 +2666,9 @@ class _wqlat:
         by: _Text = ...,
         # also show the mean of all times
         avg: bool = ...,
+        # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
+        # command select keys, and events of the whole system are watched
+        tasks: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
@@ -2656,6 +2701,7 @@ class OnRecordings:
     bpf_kvm_exit: _bpf_kvm_exit
     breakpoint: _breakpoint
     cachestat: _cachestat
+    calls: _calls
     cpu_util: _cpu_util
     cpudist: _cpudist
     dnslat: _dnslat
@@ -2738,15 +2784,16 @@ class OnRecordings:
 
 __all__ = [
     'annotate', 'bashreadline', 'biolatency', 'biosnoop', 'biotop', 'bitesize', 'blame',
-    'blktrace', 'bpf_kvm_exit', 'breakpoint', 'cachestat', 'cpu_util', 'cpudist', 'dnslat',
-    'drsnoop', 'event_care', 'execsnoop', 'exitsnoop', 'expr', 'fds', 'fileslower', 'forks',
-    'fsyncslow', 'gc', 'hardirqs', 'hrcount', 'hrtimer', 'hwstat', 'iouring', 'irq_off',
-    'kmemleak', 'kmemprof', 'kvm_exit', 'kvmmmu', 'ldlat_loads', 'ldlat_stores', 'llcstat',
-    'locks', 'loopblock', 'memleak', 'misc', 'mountsnoop', 'multi_trace', 'nested_trace',
-    'netqtop', 'num_dist', 'offcpu', 'oncpu', 'oomkill', 'opensnoop', 'overview', 'page_faults',
-    'percpu_stat', 'pgslow', 'profile', 'query', 'record', 'rundelay', 'runqlat', 'runqlen',
-    'sched_migrate', 'signals', 'slabratetop', 'slowest', 'snoop', 'softirqs', 'split_lock',
-    'sql', 'stat', 'statsnoop', 'swapin', 'syncsnoop', 'syscalls', 'syscount', 'task_state',
-    'tcpaccept', 'tcpconnect', 'tcpconnlat', 'tcpdrop', 'tcplife', 'tcpretrans', 'tcprtt',
-    'tcpstates', 'tcptop', 'tlbstat', 'top', 'trace', 'wall', 'watchdog', 'wqlat'
+    'blktrace', 'bpf_kvm_exit', 'breakpoint', 'cachestat', 'calls', 'cpu_util', 'cpudist',
+    'dnslat', 'drsnoop', 'event_care', 'execsnoop', 'exitsnoop', 'expr', 'fds', 'fileslower',
+    'forks', 'fsyncslow', 'gc', 'hardirqs', 'hrcount', 'hrtimer', 'hwstat', 'iouring',
+    'irq_off', 'kmemleak', 'kmemprof', 'kvm_exit', 'kvmmmu', 'ldlat_loads', 'ldlat_stores',
+    'llcstat', 'locks', 'loopblock', 'memleak', 'misc', 'mountsnoop', 'multi_trace',
+    'nested_trace', 'netqtop', 'num_dist', 'offcpu', 'oncpu', 'oomkill', 'opensnoop',
+    'overview', 'page_faults', 'percpu_stat', 'pgslow', 'profile', 'query', 'record',
+    'rundelay', 'runqlat', 'runqlen', 'sched_migrate', 'signals', 'slabratetop', 'slowest',
+    'snoop', 'softirqs', 'split_lock', 'sql', 'stat', 'statsnoop', 'swapin', 'syncsnoop',
+    'syscalls', 'syscount', 'task_state', 'tcpaccept', 'tcpconnect', 'tcpconnlat', 'tcpdrop',
+    'tcplife', 'tcpretrans', 'tcprtt', 'tcpstates', 'tcptop', 'tlbstat', 'top', 'trace', 'wall',
+    'watchdog', 'wqlat'
 ]

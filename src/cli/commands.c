@@ -194,7 +194,7 @@ static const struct {
 	{"pstack", "attar stack -p PID"},
 	{"sar", "attar overview"},
 	{"ss", "attar tcptop"},
-	{"strace", "attar trace -e 'syscalls:*' -p PID"},
+	{"strace", "attar calls -p PID"},
 	{"tcpdump", "attar tcplife"},
 	{"time", "attar stat -- COMMAND"},
 	{"top10", "attar overview"},

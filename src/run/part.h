@@ -29,6 +29,7 @@ struct source;
 	PART(OVERHEAD, part_overhead)                                                              \
 	PART(IN_KERNEL, part_in_kernel)                                                            \
 	SHARED(TEXTS, part_texts)                                                                  \
+	PART(CALL_MEMORY, part_call_memory)                                                        \
 	PART(KERNEL_STACKS, part_kernel_stacks)                                                    \
 	PART(FLIGHT, part_flight)                                                                  \
 	PART(PROBE_FILES, part_probe_files)                                                        \

@@ -160,7 +160,7 @@ SCRIPTS = {
 }
 NEEDED['swapin'] = ['-e', 'probe:swap_read_folio']
 # These have a line for each event, of which an idle machine may have none.
-LINES = {'execsnoop', 'exitsnoop', 'opensnoop', 'signals', 'statsnoop'}
+LINES = {'calls', 'execsnoop', 'exitsnoop', 'opensnoop', 'signals', 'statsnoop'}
 # Of lines, too, of which a command may cause none.
 MAY_BE_EMPTY = {'bashreadline', 'biosnoop', 'dnslat'}
 # They write a file instead of a report, or need a program that may not be installed.

@@ -9,6 +9,7 @@
 #ifndef RUN_BUILTIN_H
 #define RUN_BUILTIN_H
 
+#include "attar/private/calls.h"
 #include "attar/private/counting.h"
 #include "attar/run.h"
 #include "attar/wait.h"
@@ -107,6 +108,21 @@ struct run_exec {
  * run_copy_execs(), or -ENOMEM. The strings are borrowed until the next call.
  */
 int run_copied_exec(struct attar_run *run, const struct attar_event *ev, struct run_exec *ret_exec);
+
+/*
+ * A program in the kernel copies the memory of argument i of the system call with this number, as
+ * `copy` says. Returns 1; 0 if that is not possible, which is logged; or -ENOMEM. Only from open().
+ */
+int run_copy_call(
+	struct attar_run *run, uint32_t number, unsigned i, const struct calls_copy *copy);
+
+/*
+ * What the program has copied for a call: the calls of a thread in their order. Items are borrowed
+ * until the next call. Returns 1; 0: nothing is known, since there is no program, or the call has
+ * no args and none were copied. Of a call without args, it sets *ret_args, which may be NULL.
+ */
+int run_copied_call(struct attar_run *run, const struct calls_made *call,
+	struct calls_copied items[CALLS_COPY_ARGS], uint64_t ret_args[CALLS_COPY_ARGS]);
 
 /*
  * Like attar_run_count(), but after attar_run_select_tasks(): if the options select tasks, only

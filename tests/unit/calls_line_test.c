@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls as lines; the expected ones are what strace 6.1 prints. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "profilers/calls/line.h"
+
+#define MEMORY(text_)                                                                              \
+	{                                                                                          \
+		.at = (text_), .n = sizeof(text_) - 1                                              \
+	}
+
+static struct calls_line line = {.at = (char[1024]){0}, .max = 1024, .text_max = 32};
+
+static void check(struct calls_call call, const char *expected)
+{
+	call.signature = calls_find_signature(call.name);
+	call.has_ended = true;
+	calls_line_args(&line, &call);
+	calls_line_result(&line, &call);
+	assert_string_equal(line.at, expected);
+}
+
+static void test_flags_have_names(void **state)
+{
+	check((struct calls_call){.name = "openat",
+		      .args = {(uint64_t)AT_FDCWD, 16, O_RDWR | O_CREAT | O_CLOEXEC, 0640},
+		      .memory = {[1] = MEMORY("/tmp/x")},
+		      .result = 3},
+		"openat(AT_FDCWD, \"/tmp/x\", O_RDWR|O_CREAT|O_CLOEXEC, 0640) = 3");
+	check((struct calls_call){.name = "open",
+		      .args = {16, O_TMPFILE | O_SYNC, 0},
+		      .memory = {MEMORY("d")},
+		      .result = -EISDIR},
+		"open(\"d\", O_RDONLY|O_SYNC|O_TMPFILE, 000) = -1 EISDIR (Is a directory)");
+	check((struct calls_call){.name = "open", .args = {0, 3}, .result = -EFAULT},
+		"open(NULL, O_ACCMODE) = -1 EFAULT (Bad address)");
+	check((struct calls_call){.name = "mmap",
+		      .args = {0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			      (uint32_t)-1, 0x2000},
+		      .result = 0x7f0000001000},
+		"mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0x2000) = "
+		"0x7f0000001000");
+	check((struct calls_call){.name = "mprotect", .args = {0x1000, 1, PROT_NONE}},
+		"mprotect(0x1000, 1, PROT_NONE) = 0");
+}
+
+static void test_numbers_without_names(void **state)
+{
+	check((struct calls_call){.name = "lseek", .args = {1, (uint64_t)-1, 9}, .result = -EINVAL},
+		"lseek(1, -1, 0x9 /* SEEK_??? */) = -1 EINVAL (Invalid argument)");
+	check((struct calls_call){.name = "access", .args = {0, 0x18}, .result = -EINVAL},
+		"access(NULL, 0x18 /* ?_OK */) = -1 EINVAL (Invalid argument)");
+	check((struct calls_call){.name = "access", .args = {0, R_OK | 8}, .result = -EINVAL},
+		"access(NULL, R_OK|0x8) = -1 EINVAL (Invalid argument)");
+	check((struct calls_call){.name = "access", .args = {0, F_OK}, .result = -EFAULT},
+		"access(NULL, F_OK) = -1 EFAULT (Bad address)");
+	check((struct calls_call){.name = "dup3", .args = {1, 2, 0}, .result = 2},
+		"dup3(1, 2, 0) = 2");
+	check((struct calls_call){.name = "no_such_call", .args = {1, 2}, .result = -ENOSYS},
+		"no_such_call(0x1, 0x2, 0, 0, 0, 0) = -1 ENOSYS (Function not implemented)");
+}
+
+static void test_texts_are_escaped(void **state)
+{
+	check((struct calls_call){.name = "write",
+		      .args = {1, 16, 12},
+		      .memory = {[1] = MEMORY("a\"\\\n\t\0011\1x\377\0332\a")},
+		      .result = 12},
+		"write(1, \"a\\\"\\\\\\n\\t\\0011\\1x\\377\\0332\\7\", 12) = 12");
+	check((struct calls_call){.name = "read",
+		      .args = {0, 16, 100},
+		      .memory = {[1] = MEMORY("0123456789012345678901234567890123")},
+		      .result = 34},
+		"read(0, \"01234567890123456789012345678901\"..., 100) = 34");
+	check((struct calls_call){.name = "unlink",
+		      .args = {16},
+		      .memory = {MEMORY("0123456789012345678901234567890123")}},
+		"unlink(\"0123456789012345678901234567890123\") = 0");
+	check((struct calls_call){.name = "read",
+		      .args = {0, 16, 100},
+		      .memory = {[1] = {.at = "", .is_cut = false}},
+		      .result = 0},
+		"read(0, \"\", 100) = 0");
+	check((struct calls_call){.name = "getrandom",
+		      .args = {16, 2, 1},
+		      .memory = {MEMORY("a\1")},
+		      .result = 2},
+		"getrandom(\"\\x61\\x01\", 2, GRND_NONBLOCK) = 2");
+	check((struct calls_call){.name = "unlink", .args = {16}, .memory = {{.is_lost = true}}},
+		"unlink(0x10 /* lost */) = 0");
+}
+
+static void test_arguments_that_depend_on_others(void **state)
+{
+	check((struct calls_call){.name = "clone", .args = {0x1200011, 0, 0, 16, 32}, .result = 7},
+		"clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD, "
+		"child_tidptr=0x10) = 7");
+	check((struct calls_call){.name = "fcntl", .args = {1, F_GETFL}, .result = 0x8002},
+		"fcntl(1, F_GETFL) = 0x8002 (flags O_RDWR|O_LARGEFILE)");
+	check((struct calls_call){.name = "fcntl", .args = {1, F_SETFD, 1}},
+		"fcntl(1, F_SETFD, FD_CLOEXEC) = 0");
+	check((struct calls_call){.name = "fcntl", .args = {1, F_GETFD}, .result = 1},
+		"fcntl(1, F_GETFD) = 0x1 (flags FD_CLOEXEC)");
+	check((struct calls_call){.name = "futex", .args = {16, 128, 2, 0}, .result = -EAGAIN},
+		"futex(0x10, FUTEX_WAIT_PRIVATE, 2, NULL) = -1 EAGAIN (Resource temporarily "
+		"unavailable)");
+	check((struct calls_call){.name = "futex",
+		      .args = {16, 137 | 256, 2, 0, 0, UINT32_MAX},
+		      .result = -ETIMEDOUT},
+		"futex(0x10, FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME, 2, NULL, "
+		"FUTEX_BITSET_MATCH_ANY) = -1 ETIMEDOUT (Connection timed out)");
+	check((struct calls_call){.name = "ioctl", .args = {1, 0x5413, 16}},
+		"ioctl(1, TIOCGWINSZ, 0x10) = 0");
+	check((struct calls_call){.name = "ioctl", .args = {1, 0x80087801, 16}, .result = -ENOTTY},
+		"ioctl(1, _IOC(_IOC_READ, 0x78, 0x1, 0x8), 0x10) = -1 ENOTTY (Inappropriate ioctl "
+		"for device)");
+	check(
+		(struct calls_call){
+			.name = "mknod", .args = {16, S_IFIFO | 0600, 0}, .memory = {MEMORY("p")}},
+		"mknod(\"p\", S_IFIFO|0600) = 0");
+	check((struct calls_call){.name = "mknod",
+		      .args = {16, S_IFCHR | 0600, 0x103},
+		      .memory = {MEMORY("p")},
+		      .result = -EPERM},
+		"mknod(\"p\", S_IFCHR|0600, makedev(0x1, 0x3)) = -1 EPERM (Operation not "
+		"permitted)");
+	check((struct calls_call){.name = "socket", .args = {2, 0x80001, 6}, .result = 3},
+		"socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC, IPPROTO_TCP) = 3");
+	check((struct calls_call){.name = "getsockopt", .args = {3, 1, 4, 16, 32}},
+		"getsockopt(3, SOL_SOCKET, SO_ERROR, 0x10, 0x20) = 0");
+	check((struct calls_call){.name = "mremap", .args = {0x1000, 1, 2, 1, 5}, .result = 0x1000},
+		"mremap(0x1000, 1, 2, MREMAP_MAYMOVE) = 0x1000");
+	check((struct calls_call){.name = "kill", .args = {1, SIGTERM}, .result = -EPERM},
+		"kill(1, SIGTERM) = -1 EPERM (Operation not permitted)");
+	check((struct calls_call){.name = "prctl", .args = {1, SIGKILL}},
+		"prctl(PR_SET_PDEATHSIG, SIGKILL) = 0");
+}
+
+static void test_results(void **state)
+{
+	check((struct calls_call){.name = "umask", .args = {027}, .result = 022},
+		"umask(027) = 022");
+	check((struct calls_call){.name = "exit_group", .args = {3}}, "exit_group(3) = ?");
+	check((struct calls_call){.name = "pause", .result = -514},
+		"pause() = ? ERESTARTNOHAND (To be restarted if no handler)");
+	check((struct calls_call){.name = "getuid", .result = 1000}, "getuid() = 1000");
+	check(
+		(struct calls_call){
+			.name = "chown", .args = {16, UINT32_MAX, 5}, .memory = {MEMORY("f")}},
+		"chown(\"f\", -1, 5) = 0");
+}
+
+static void test_a_call_that_has_not_ended(void **state)
+{
+	const struct calls_call call = {
+		.name = "read", .signature = calls_find_signature("read"), .args = {0, 16, 1}};
+
+	calls_line_args(&line, &call);
+	calls_line_result(&line, &call);
+	assert_string_equal(line.at, "read(0, 0x10, 1 <unfinished ...>");
+}
+
+/* A line that does not fit is cut, and nothing is written behind its memory. */
+static void test_long_lines_are_cut(void **state)
+{
+	char memory[64];
+	struct calls_line small = {.at = memory, .max = 32, .text_max = 32};
+	const struct calls_call call = {.name = "write",
+		.signature = calls_find_signature("write"),
+		.args = {1, 16, 32},
+		.memory = {[1] = MEMORY("\1\2\3\4\5\6\7\10\1\2\3\4\5\6\7\10\1\2\3\4\5\6\7\10")},
+		.has_ended = true};
+
+	memset(memory, 'x', sizeof(memory));
+	calls_line_args(&small, &call);
+	calls_line_result(&small, &call);
+	assert_int_equal(strlen(memory), small.n);
+	assert_true(small.n < small.max);
+	assert_int_equal(memory[small.max], 'x');
+}
+
+static void test_classes(void **state)
+{
+	assert_int_equal(
+		calls_classes_of(calls_find_signature("openat")), CALLS_OF_FILE | CALLS_OF_DESC);
+	assert_int_equal(calls_classes_of(calls_find_signature("close")), CALLS_OF_DESC);
+	assert_int_equal(calls_find_class("network", 7), CALLS_OF_NET);
+	assert_int_equal(calls_find_class("files", 5), 0);
+	assert_null(calls_find_signature("opena"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_flags_have_names),
+		cmocka_unit_test(test_numbers_without_names),
+		cmocka_unit_test(test_texts_are_escaped),
+		cmocka_unit_test(test_arguments_that_depend_on_others),
+		cmocka_unit_test(test_results),
+		cmocka_unit_test(test_a_call_that_has_not_ended),
+		cmocka_unit_test(test_long_lines_are_cut),
+		cmocka_unit_test(test_classes),
+	};
+
+	return cmocka_run_group_tests_name("calls_line", tests, NULL, NULL);
+}
