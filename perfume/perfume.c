@@ -59,8 +59,8 @@
  *
  * A ring has one writer thread, which never waits and overwrites the oldest records. Each collector
  * determines exactly how many events it missed. A collector only writes to its claim, `wanted` of
- * the slots, and the lock; no value of these can harm the writer. Collectors validate everything
- * they read, because sizes, positions and strings may be forged.
+ * the slots, `read` of the rings, and the lock; no value of these can harm the writer. Collectors
+ * validate everything they read, because sizes, positions and strings may be forged.
  */
 #ifndef RING_H
 #define RING_H
@@ -115,7 +115,12 @@ struct area_ring {
 	uint64_t reserved; /* bytes up to here may be changing; older than ring_size is lost */
 	uint64_t head;     /* records before this position are complete */
 	uint64_t count;    /* of events up to head */
-	uint64_t unused[2];
+	/*
+	 * up to here a collector has read, the last one of several: a hint for writers that wait
+	 * for it (PERFUME_PACED); 0: never
+	 */
+	uint64_t read;
+	uint64_t unused;
 	/*
 	 * For each sixteenth of the ring, where reading can begin: the position of an AREA_OWNER
 	 * record, and the number of events before it. A sixteenth without one has an old position.
@@ -1150,10 +1155,14 @@ static uint64_t now_ns(void)
 
 /*
  * Rings are used if user_events are unavailable. PERFUME_RING=0 disables them, 1 always enables
- * them.
+ * them. Libraries that are preloaded are compiled with PERFUME_PACED: the variables of a program
+ * are not for them.
  */
 static int area_is_wanted(void)
 {
+#ifdef PERFUME_PACED
+	return 1;
+#endif
 	const char *text = secure_getenv("PERFUME_RING");
 
 	if (text && *text)
@@ -1165,7 +1174,11 @@ static int area_is_wanted(void)
 /* Ring size in bytes: 1 MiB by default, or PERFUME_RING_KB, a power of two from 64 to 65536. */
 static uint32_t ring_size(void)
 {
+#ifdef PERFUME_PACED
+	const char *text = NULL;
+#else
 	const char *text = secure_getenv("PERFUME_RING_KB");
+#endif
 	unsigned long kb = text ? strtoul(text, NULL, 10) : 0;
 
 	return kb >= 64 && kb <= 65536 && !(kb & (kb - 1)) ? (uint32_t)kb << 10 : 1 << 20;
@@ -1563,6 +1576,7 @@ struct ring {
 	uint32_t current;
 	pid_t owner;
 	uint64_t looked; /* time of the last check of the claims, in clock ticks */
+	uint64_t stuck;  /* 1 + `read` of the ring when a wait for it was given up; 0: none */
 	uint32_t alive;  /* the collectors that were alive then */
 };
 
@@ -1928,6 +1942,48 @@ static __attribute__((noinline, cold)) int is_still_wanted(const struct perfume_
 	return !(wanted & ~ring->alive) || drop(event, slot, wanted & ~ring->alive);
 }
 
+/*
+ * With PERFUME_PACED, events are not overwritten before a collector that keeps reading has read
+ * them: the writer waits for it when the ring is nearly full. It gives up when the collector has
+ * read nothing for two seconds, until it reads again.
+ */
+#ifdef PERFUME_PACED
+#define READER_WAIT 2000000000ULL /* ns */
+
+static __attribute__((noinline, cold)) void wait_for_reader(struct ring *ring, uint64_t head)
+{
+	const struct timespec nap = {.tv_nsec = 50000};
+	uint64_t read = __atomic_load_n(&ring->seen->read, __ATOMIC_RELAXED), since = now_ns(), now;
+
+	if (read + 1 == ring->stuck)
+		return;
+	while (head - read > shared.ring_size / 2) {
+		nanosleep(&nap, NULL);
+		now = __atomic_load_n(&ring->seen->read, __ATOMIC_RELAXED);
+		if (now != read)
+			since = now_ns();
+		else if (now_ns() - since > READER_WAIT)
+			break;
+		read = now;
+	}
+	ring->stuck = head - read > shared.ring_size / 2 ? read + 1 : 0;
+}
+
+static inline void pace(struct ring *ring)
+{
+	const uint64_t head = ring->done[ring->current].head;
+	const uint64_t read = __atomic_load_n(&ring->seen->read, __ATOMIC_RELAXED);
+
+	if (unlikely(head - read > shared.ring_size / 4 * 3))
+		wait_for_reader(ring, head);
+}
+#else
+static inline void pace(struct ring *ring)
+{
+	(void)ring;
+}
+#endif
+
 static inline __attribute__((always_inline)) int write_at_level(
 	struct perfume_event *event, uint32_t at, uint32_t level, const void *payload, size_t n)
 {
@@ -1950,6 +2006,7 @@ static inline __attribute__((always_inline)) int write_at_level(
 	if (unlikely(wanted & ~ring->alive || now - ring->looked > shared.look_ticks) &&
 		!is_still_wanted(event, slot, ring, wanted, now))
 		return 0;
+	pace(ring);
 	put_record(ring, (uint16_t)at, payload, n, now);
 	return (int)n;
 }

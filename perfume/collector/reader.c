@@ -102,6 +102,14 @@ static int take_budget(const struct perfume_collector *c, struct reader *reader)
 	return 1;
 }
 
+/* For a writer that waits for its reader. */
+static void say_read(struct reader *reader)
+{
+	if (reader->writer->n_chosen)
+		__atomic_store_n(&reader->writer->area->rings[reader->index].read, reader->position,
+			__ATOMIC_RELAXED);
+}
+
 /*
  * Copies new data of the ring into the empty chunk. Returns the number of bytes copied, 0 if there
  * are none or the budget is used up.
@@ -111,6 +119,7 @@ static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 	uint64_t size = reader->writer->ring_size, head, n, most;
 	int tries;
 
+	say_read(reader);
 	for (tries = 0; tries < 1000 && reader->writer->gone != 2; tries++) {
 		head = __atomic_load_n(&reader->seen->head, __ATOMIC_ACQUIRE);
 		n = head - reader->position;

@@ -18,10 +18,14 @@ static uint64_t now_ns(void)
 
 /*
  * Rings are used if user_events are unavailable. PERFUME_RING=0 disables them, 1 always enables
- * them.
+ * them. Libraries that are preloaded are compiled with PERFUME_PACED: the variables of a program
+ * are not for them.
  */
 static int area_is_wanted(void)
 {
+#ifdef PERFUME_PACED
+	return 1;
+#endif
 	const char *text = secure_getenv("PERFUME_RING");
 
 	if (text && *text)
@@ -33,7 +37,11 @@ static int area_is_wanted(void)
 /* Ring size in bytes: 1 MiB by default, or PERFUME_RING_KB, a power of two from 64 to 65536. */
 static uint32_t ring_size(void)
 {
+#ifdef PERFUME_PACED
+	const char *text = NULL;
+#else
 	const char *text = secure_getenv("PERFUME_RING_KB");
+#endif
 	unsigned long kb = text ? strtoul(text, NULL, 10) : 0;
 
 	return kb >= 64 && kb <= 65536 && !(kb & (kb - 1)) ? (uint32_t)kb << 10 : 1 << 20;

@@ -21,6 +21,7 @@ struct ring {
 	uint32_t current;
 	pid_t owner;
 	uint64_t looked; /* time of the last check of the claims, in clock ticks */
+	uint64_t stuck;  /* 1 + `read` of the ring when a wait for it was given up; 0: none */
 	uint32_t alive;  /* the collectors that were alive then */
 };
 
@@ -386,6 +387,48 @@ static __attribute__((noinline, cold)) int is_still_wanted(const struct perfume_
 	return !(wanted & ~ring->alive) || drop(event, slot, wanted & ~ring->alive);
 }
 
+/*
+ * With PERFUME_PACED, events are not overwritten before a collector that keeps reading has read
+ * them: the writer waits for it when the ring is nearly full. It gives up when the collector has
+ * read nothing for two seconds, until it reads again.
+ */
+#ifdef PERFUME_PACED
+#define READER_WAIT 2000000000ULL /* ns */
+
+static __attribute__((noinline, cold)) void wait_for_reader(struct ring *ring, uint64_t head)
+{
+	const struct timespec nap = {.tv_nsec = 50000};
+	uint64_t read = __atomic_load_n(&ring->seen->read, __ATOMIC_RELAXED), since = now_ns(), now;
+
+	if (read + 1 == ring->stuck)
+		return;
+	while (head - read > shared.ring_size / 2) {
+		nanosleep(&nap, NULL);
+		now = __atomic_load_n(&ring->seen->read, __ATOMIC_RELAXED);
+		if (now != read)
+			since = now_ns();
+		else if (now_ns() - since > READER_WAIT)
+			break;
+		read = now;
+	}
+	ring->stuck = head - read > shared.ring_size / 2 ? read + 1 : 0;
+}
+
+static inline void pace(struct ring *ring)
+{
+	const uint64_t head = ring->done[ring->current].head;
+	const uint64_t read = __atomic_load_n(&ring->seen->read, __ATOMIC_RELAXED);
+
+	if (unlikely(head - read > shared.ring_size / 4 * 3))
+		wait_for_reader(ring, head);
+}
+#else
+static inline void pace(struct ring *ring)
+{
+	(void)ring;
+}
+#endif
+
 static inline __attribute__((always_inline)) int write_at_level(
 	struct perfume_event *event, uint32_t at, uint32_t level, const void *payload, size_t n)
 {
@@ -408,6 +451,7 @@ static inline __attribute__((always_inline)) int write_at_level(
 	if (unlikely(wanted & ~ring->alive || now - ring->looked > shared.look_ticks) &&
 		!is_still_wanted(event, slot, ring, wanted, now))
 		return 0;
+	pace(ring);
 	put_record(ring, (uint16_t)at, payload, n, now);
 	return (int)n;
 }

@@ -8,8 +8,8 @@
  *
  * A ring has one writer thread, which never waits and overwrites the oldest records. Each collector
  * determines exactly how many events it missed. A collector only writes to its claim, `wanted` of
- * the slots, and the lock; no value of these can harm the writer. Collectors validate everything
- * they read, because sizes, positions and strings may be forged.
+ * the slots, `read` of the rings, and the lock; no value of these can harm the writer. Collectors
+ * validate everything they read, because sizes, positions and strings may be forged.
  */
 #ifndef RING_H
 #define RING_H
@@ -64,7 +64,12 @@ struct area_ring {
 	uint64_t reserved; /* bytes up to here may be changing; older than ring_size is lost */
 	uint64_t head;     /* records before this position are complete */
 	uint64_t count;    /* of events up to head */
-	uint64_t unused[2];
+	/*
+	 * up to here a collector has read, the last one of several: a hint for writers that wait
+	 * for it (PERFUME_PACED); 0: never
+	 */
+	uint64_t read;
+	uint64_t unused;
 	/*
 	 * For each sixteenth of the ring, where reading can begin: the position of an AREA_OWNER
 	 * record, and the number of events before it. A sixteenth without one has an old position.
