@@ -56,6 +56,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	attar_catalog_free(run->catalog);
 	lines_done(&run->lines);
 	select_done(&run->select);
+	vec_done(&run->command.environment);
 	intern_done(&run->texts);
 	clock_done(&run->clock);
 	parts_done(&run->parts);

@@ -22,6 +22,7 @@ struct run_command {
 	uint64_t rounds;   /* how many times to run it; 0: once */
 	uint64_t round;    /* number of the current one, from 0 */
 	int status;        /* see attar_run_command_status() */
+	VEC(const char *) environment; /* of run_add_environment(), in texts */
 };
 
 enum run_phase {

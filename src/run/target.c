@@ -17,6 +17,8 @@
 #include "run/run.h"
 #include "run/stop.h"
 
+enum { ENVIRONMENT_MAX = 8 }; /* of run_add_environment() */
+
 static int add_own_process(void *ctx, pid_t pid)
 {
 	struct buf *pids = ctx;
@@ -91,10 +93,40 @@ static int check_children(const struct attar_run *run)
 		other);
 }
 
+char *const *run_command(const struct attar_run *run)
+{
+	CHECK_OWN_OR(run, "run", NULL);
+
+	return run->command.argv;
+}
+
+int run_add_environment(struct attar_run *run, const char *variable)
+{
+	CHECK_OWN(run, "run");
+
+	const char *text = intern_text(&run->texts, variable);
+
+	return text && vec_push(&run->command.environment, text) >= 0 ? 0 : base_oom();
+}
+
+/* The variables of the profiler, then those for events of programs. */
+static int put_environment(struct attar_run *run, const char **environment)
+{
+	size_t n = run->command.environment.n;
+
+	if (n > ENVIRONMENT_MAX)
+		return attar_fail(-E2BIG, "more than %d variables for the environment of a command",
+			ENVIRONMENT_MAX);
+	if (n)
+		memcpy(environment, run->command.environment.at, n * sizeof(*environment));
+	user_events_environment(&run->sources.programs.events, environment + n);
+	return 0;
+}
+
 int run_open_target(struct attar_run *run, bool own)
 {
 	struct buf pids _cleanup_(buf_done) = {0};
-	const char *environment[3];
+	const char *environment[ENVIRONMENT_MAX + 3];
 	struct attar_target_opts opts = {.size = sizeof(opts),
 		.cpus = run->select.has_all_cpus ? NULL : run->opts.cpus,
 		.pids = run->select.is_on ? NULL : run->opts.pids,
@@ -110,7 +142,9 @@ int run_open_target(struct attar_run *run, bool own)
 		.skip_ended = true};
 	int r;
 
-	user_events_environment(&run->sources.programs.events, environment);
+	r = put_environment(run, environment);
+	if (r < 0)
+		return r;
 	if (run->opts.all_cpus && (opts.pids || opts.tids || run->opts.cgroups))
 		return attar_fail(
 			-EINVAL, "--all-cpus conflicts with --pids, --tids and --cgroups");

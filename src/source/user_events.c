@@ -77,9 +77,22 @@ static void note_transport(struct user_events *user, const char *name,
 		log_note("%s is received through %s%s", name, words_of(transport), from);
 }
 
+/* With the attribute `optional`, a program need not have the event, and nothing is logged. */
+static bool is_optional(const struct user_events *user, const char *name)
+{
+	vec_each (&user->requests, request)
+		if (attar_spec_get_option(request->spec, "optional") &&
+			!fnmatch(request->spec->user_event, name, 0))
+			return true;
+	return false;
+}
+
 static void note_program(struct user_events *user, const char *name, const char *comm, pid_t pid)
 {
 	char full[300], from[64];
+
+	if (is_optional(user, name))
+		return;
 
 	snprintf(full, sizeof(full), USER_EVENTS ":%s", name);
 	snprintf(from, sizeof(from), " (%s%spid %d)", comm, *comm ? ", " : "", pid);
@@ -402,6 +415,7 @@ void user_events_ended(const struct user_events *user)
 		const struct attar_event_spec *spec = request->spec;
 
 		if (user->program && spec->kind == ATTAR_EVENT_USER && !request->refused &&
+			!attar_spec_get_option(spec, "optional") &&
 			!is_discovered(user, spec->user_event))
 			log_note("%s emitted no event '%s'", user->program, CLIP(spec->user_event));
 	}

@@ -331,6 +331,13 @@ bool run_is_stopped(const struct attar_run *run);
  */
 int run_expect_queries(struct attar_run *run);
 
+/*
+ * The command of the run, as argv; NULL: there is none. The second function adds "NAME=VALUE" to
+ * its environment, which replaces NAME. Returns 0 or -ENOMEM. Only from open().
+ */
+char *const *run_command(const struct attar_run *run);
+int run_add_environment(struct attar_run *run, const char *variable);
+
 /* ---- for the command ---- */
 
 /* Whether the profiler called run_expect_queries(). */
