@@ -698,6 +698,32 @@ class _hardirqs:
     ) -> Run: ...
 hardirqs: _hardirqs
 
+class _heap:
+    """Memory that a program allocates and keeps, by stack, at little cost."""
+    def __call__(
+        self, *, command: _Command = ..., stacks: bool = ...,
+        # a sample for each BYTES that are allocated, on average (default 512K); 1: each
+        # allocation
+        sample: _Size = ...,
+        # what is freed within this time was temporary (default 1ms)
+        soon: _Time = ...,
+        # also memory of mmap()
+        mmap: bool = ...,
+        # the library to preload (default: libperfume-heap.so.1 of this installation)
+        library: _Text = ...,
+        all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., comm: _Texts = ...,
+        container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
+        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
+        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
+    ) -> Run: ...
+heap: _heap
+
 class _hrcount:
     """Distribution of events over time, in periods from 10 us."""
     def __call__(
@@ -2716,6 +2742,7 @@ class OnRecordings:
     fsyncslow: _fsyncslow
     gc: _gc
     hardirqs: _hardirqs
+    heap: _heap
     hrcount: _hrcount
     hrtimer: _hrtimer
     hwstat: _hwstat
@@ -2786,7 +2813,7 @@ __all__ = [
     'annotate', 'bashreadline', 'biolatency', 'biosnoop', 'biotop', 'bitesize', 'blame',
     'blktrace', 'bpf_kvm_exit', 'breakpoint', 'cachestat', 'calls', 'cpu_util', 'cpudist',
     'dnslat', 'drsnoop', 'event_care', 'execsnoop', 'exitsnoop', 'expr', 'fds', 'fileslower',
-    'forks', 'fsyncslow', 'gc', 'hardirqs', 'hrcount', 'hrtimer', 'hwstat', 'iouring',
+    'forks', 'fsyncslow', 'gc', 'hardirqs', 'heap', 'hrcount', 'hrtimer', 'hwstat', 'iouring',
     'irq_off', 'kmemleak', 'kmemprof', 'kvm_exit', 'kvmmmu', 'ldlat_loads', 'ldlat_stores',
     'llcstat', 'locks', 'loopblock', 'memleak', 'misc', 'mountsnoop', 'multi_trace',
     'nested_trace', 'netqtop', 'num_dist', 'offcpu', 'oncpu', 'oomkill', 'opensnoop',

@@ -83,6 +83,7 @@ NEEDED = {
     'breakpoint': ['0x1000/8'],
     'event-care': SWITCH,
     'expr': [*SWITCH, 'next_pid > 1'],
+    'heap': ['--sample', '1', '--', '/bin/true'],
     'hrcount': SWITCH,
     'hrtimer': [*SWITCH, 'sched_switch > 0'],
     'kmemleak': ['--alloc', 'kmem:kmalloc', '--free', 'kmem:kfree'],
