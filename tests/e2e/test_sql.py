@@ -108,7 +108,8 @@ def test_groups_without_sorting(script, columns, is_grouped):
     query(script, text)
     plan, = query(script, f'EXPLAIN QUERY PLAN {text}')
     assert ('in groups of ' in plan[0][3]) is is_grouped
-    assert ('USE TEMP B-TREE FOR GROUP BY' in str(plan)) is not is_grouped
+    assert ('in order of time; ' in plan[0][3]) is (columns == 'time')
+    assert ('USE TEMP B-TREE FOR GROUP BY' in str(plan)) is not (is_grouped or columns == 'time')
 
 
 def test_many_groups_with_null_and_empty_values(tmp_path):

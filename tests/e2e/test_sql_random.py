@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar sql: random queries have the results that SQLite has for the same rows."""
 import collections
+import contextlib
 import itertools
 import json
 import os
@@ -462,3 +463,66 @@ def test_joins_of_many_rows_end(tmp_path):
     pairs = len(set(kept[0]) & set(kept[1]))
     first, second = json.loads(ended.stdout)['sections']
     assert first['rows'] == [[len(kept[0]), pairs]] and second['rows'] == [[pairs]]
+
+
+# Queries that compare times of the tables a and f, and what the plan says of the times.
+TIMES = (
+    ('SELECT count(*), sum(f.n = a.n) FROM a JOIN f ON f._time = (SELECT min(x._time) FROM f x '
+     'WHERE x._time > a._time AND x._tid = a._tid)',
+     ('looks up _time; ', 'looks up _tid; times from; in order of time; ')),
+    ('SELECT count(*), sum(f.n = a.n) FROM a JOIN f ON f.time = (SELECT max(time) FROM f x '
+     'WHERE time <= a.time)', ('looks up time; ', 'times up to; in order of time DESC; ')),
+    ('SELECT count(*), count(f.n) FROM a LEFT JOIN f ON f._time BETWEEN a._time AND a._time + 3 '
+     'AND f.tid = a.tid', ('looks up tid; times from and up to; ',)),
+    ('SELECT count(*) FROM a LEFT JOIN f ON f.time > a.time AND f.time < a.time + 2 '
+     'WHERE f.time IS NULL', ('times from and up to; ',)),
+    ('SELECT count(*) FROM a, f WHERE f.time < a.time - 0.5 AND f.time > a.time - 3.5',
+     ('times from and up to; ',)),
+    ('SELECT a.n, (SELECT f.n FROM f WHERE f.time > a.time ORDER BY f.time LIMIT 1) AS next, '
+     '(SELECT f.n FROM f WHERE f.time < a.time ORDER BY f.time DESC LIMIT 1) AS last FROM a '
+     'ORDER BY a.n DESC LIMIT 9',
+     ('times from; in order of time; ', 'times up to; in order of time DESC; ')),
+    ('SELECT n FROM a ORDER BY time DESC LIMIT 3', ('in order of time DESC; ',)),
+    ("SELECT count(*) FROM a WHERE EXISTS (SELECT 1 FROM f WHERE f.time > a.n || 'x')",
+     ('times from; ',)),
+    ('SELECT count(*) FROM a WHERE EXISTS (SELECT 1 FROM f WHERE f.time >= nullif(a.n, a.n))',
+     ('times from; ',)),
+    ("SELECT count(*) FROM a JOIN f ON f.tid = a.tid || '' AND f.time > a.time",
+     ('looks up tid; times from; ',)),
+)
+
+
+@pytest.mark.parametrize('n, queries', [(8000, TIMES[:-3]), (1000, TIMES[-3:])])
+def test_comparisons_of_times(tmp_path, n, queries):
+    """Equal times, bounds of them and their order are found without reading all rows."""
+    path = tmp_path / 'many.script'
+    path.write_text('# attar script\nevent k:a n:u32\nevent k:f n:u32\n' + ''.join(
+        f'1.{i:09d} 0 7/{7 + i % 3} x k:{"af"[i * i % 7 % 2]} n={i}\n' for i in range(n)))
+    stored = tmp_path / 'stored.db'
+    words = [word for query, _ in queries for word in ('--query', query)]
+    ended = run('sql', '--input', path, '--format', 'json', '--explain', '--timeout', '60s',
+                *words)
+    assert ended.returncode == 0, ended.stderr
+    assert run('sql', '--input', path, '--output2', stored).returncode == 0
+    sections = {s['name']: s['rows'] for s in json.loads(ended.stdout)['sections']}
+    with contextlib.closing(sqlite3.connect(stored)) as db:
+        for table in 'af':
+            db.execute(f'CREATE INDEX of_{table} ON {table}(time)')
+        for i, (query, plans) in enumerate(queries):
+            expected = [list(row) for row in db.execute(query)]
+            assert sections[f'query {i + 1}'] == expected, query
+            plan = str(sections[f'plan of query {i + 1}'])
+            assert all(f': {words}reads ' in plan for words in plans), (query, plan)
+
+
+def test_times_of_late_events(tmp_path):
+    """Rows that are not in the order of their times are found by these, too."""
+    path = tmp_path / 'late.script'
+    path.write_text('# attar script\nevent k:a n:u32\n' + ''.join(
+        f'1.{time:03d} 0 7/7 x k:a n={time}\n' for time in (100, 300, 200, 500, 400)))
+    ended = run('sql', '--input', path, '--format', 'json', '--query',
+                'SELECT n FROM a ORDER BY time DESC; SELECT (SELECT max(x.n) FROM a x WHERE '
+                'x.time < a.time) FROM a ORDER BY time')
+    assert ended.returncode == 0, ended.stderr
+    assert [[n for n, in s['rows']] for s in json.loads(ended.stdout)['sections']] == [
+        [500, 400, 300, 200, 100], [None, 100, 200, 300, 400]]

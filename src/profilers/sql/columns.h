@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "attar/format.h"
+#include "attar/run.h"
 
 enum sql_source {
 	SQL_TIME,
@@ -40,6 +41,7 @@ struct sql_column {
 	const char *type; /* "INTEGER" */
 	enum sql_source source;
 	const struct attar_field *field; /* of SQL_FIELD; borrowed; NULL: another source */
+	const struct attar_run *run;     /* of SQL_TIME: has the clock of the values; borrowed */
 	const char *same;                /* the visible column with the same values; NULL: none */
 	bool is_hidden;
 	bool is_read; /* by a query */

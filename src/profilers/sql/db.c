@@ -135,6 +135,13 @@ static int create(struct attar_run *run, struct sql_db *db)
 	return r;
 }
 
+static void give_clock(const struct attar_run *run, const struct sql_db_opts *opts)
+{
+	for (size_t i = 0; i < opts->n_tables; i++)
+		for (size_t j = 0; j < opts->tables[i]->columns.n; j++)
+			opts->tables[i]->columns.at[j].run = run;
+}
+
 int sql_db_new(struct attar_run *run, const struct sql_db_opts *opts, struct sql_db **ret_db)
 {
 	struct sql_db *db = calloc(1, sizeof(*db));
@@ -144,6 +151,7 @@ int sql_db_new(struct attar_run *run, const struct sql_db_opts *opts, struct sql
 		return attar_fail(-ENOMEM, "out of memory");
 	db->run = run;
 	db->opts = *opts;
+	give_clock(run, opts);
 	r = create(run, db);
 	if (r < 0) {
 		sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);

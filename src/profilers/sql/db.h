@@ -154,6 +154,13 @@ const struct sql_row **sql_group(const struct sql_table *table, const struct sql
 
 /* ---- sql_scan.c ---- */
 
+/* What a scan needs of the times of its rows. */
+struct sql_times {
+	bool from, to; /* SQLite passes a bound, which may be in the result */
+	bool is_order; /* rows are to be in the order of their times */
+	bool descends;
+};
+
 /* A plan that SQLite was given. */
 struct sql_scan {
 	struct sql_scan *next;
@@ -161,7 +168,8 @@ struct sql_scan {
 	char *plan, *condition; /* sqlite3_free(); condition NULL: all rows are needed */
 	uint64_t columns;       /* that are read: bit 63 is for all from the 64th on */
 	struct sql_grouping grouping;
-	struct sql_grouping lookup; /* columns whose values SQLite passes; n 0: it reads all rows */
+	struct sql_grouping lookup; /* columns whose values SQLite passes; n 0: it passes none */
+	struct sql_times times;
 };
 
 /* The scan with this plan; NULL: there is none. */
@@ -232,6 +240,8 @@ struct sql_value {
 
 /* Whether sql_column_value() has this column: numbers and strings that a row stores. */
 bool sql_column_has_value(const struct sql_column *column);
+/* Whether rows can be looked up by this column: these, and times, which are computed. */
+bool sql_column_can_look_up(const struct sql_column *column);
 bool sql_column_is_text(const struct sql_column *column);
 struct sql_value sql_column_value(const struct sql_column *column, const struct sql_view *view);
 
@@ -247,11 +257,13 @@ bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *ro
 /* ---- sql_lookup.c ---- */
 
 /*
- * The rows with these values of scan->lookup, in the order of their times, borrowed from the
- * database. NULL: out of memory.
+ * The rows of the table with these values of the columns `by`, in the order of their times,
+ * borrowed from the database. values, and bounds of the times, ns, which are included; NULL: none.
+ * Returns NULL: out of memory.
  */
-const struct sql_row *const *sql_lookup(struct sql_db *db, const struct sql_scan *scan,
-	const struct sql_value *values, size_t *ret_n);
+const struct sql_row *const *sql_lookup(struct sql_db *db, const struct sql_table *table,
+	const struct sql_grouping *by, const struct sql_value *values, const int64_t *from,
+	const int64_t *to, size_t *ret_n);
 void sql_lookups_free(struct sql_db *db);
 
 #endif

@@ -108,8 +108,9 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 		result_text(context, t->format ? t->format->name : spec->name);
 		break;
 	case ID:
-		sqlite3_result_int64(
-			context, (sqlite3_int64)(t->format ? t->format->id : spec->config));
+		if (!spec->profiler)
+			sqlite3_result_int64(context,
+				(sqlite3_int64)(t->format ? t->format->id : spec->config));
 		break;
 	case FILTER:
 		result_text(context, spec->filter);

@@ -95,7 +95,7 @@ static bool can_look_up(const struct sql_table *table, sqlite3_index_info *info,
 		sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK)
 		return false;
 	column = &table->columns.at[c->iColumn];
-	return sql_column_has_value(column) &&
+	return sql_column_can_look_up(column) &&
 	       (!sql_column_is_text(column) || !strcmp(sqlite3_vtab_collation(info, i), "BINARY"));
 }
 
@@ -111,6 +111,43 @@ static struct sql_grouping lookup_of(const struct sql_table *table, sqlite3_inde
 		by.columns[by.n++] = info->aConstraint[i].iColumn;
 	}
 	return by;
+}
+
+/* ---- times ---- */
+
+/* Takes a bound of the times, of a value of another table or of an outer query. */
+static bool take_bound(const struct sql_table *table, sqlite3_index_info *info, int ops, int *n)
+{
+	for (int i = 0; i < info->nConstraint; i++) {
+		const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+		sqlite3_value *value;
+
+		if (!c->usable || !(c->op & ops) || c->op >= SQLITE_INDEX_CONSTRAINT_MATCH ||
+			c->iColumn < 0 || table->columns.at[c->iColumn].source != SQL_TIME ||
+			info->aConstraintUsage[i].argvIndex ||
+			sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK)
+			continue;
+		info->aConstraintUsage[i].argvIndex = ++*n;
+		return true;
+	}
+	return false;
+}
+
+/* n: of the arguments before. SQLite compares the times once more. */
+static struct sql_times times_of(const struct sql_table *table, sqlite3_index_info *info, int n)
+{
+	struct sql_times times = {0};
+
+	if (table->uses_rowid)
+		return times;
+	times.from = take_bound(
+		table, info, SQLITE_INDEX_CONSTRAINT_GT | SQLITE_INDEX_CONSTRAINT_GE, &n);
+	times.to = take_bound(
+		table, info, SQLITE_INDEX_CONSTRAINT_LT | SQLITE_INDEX_CONSTRAINT_LE, &n);
+	times.is_order = info->nOrderBy == 1 && info->aOrderBy[0].iColumn >= 0 &&
+			 table->columns.at[info->aOrderBy[0].iColumn].source == SQL_TIME;
+	times.descends = times.is_order && info->aOrderBy[0].desc;
+	return times;
 }
 
 /* ---- plans ---- */
@@ -163,6 +200,13 @@ static char *describe(const struct sql_db *db, const struct sql_scan *scan)
 	if (scan->condition)
 		sqlite3_str_appendf(text, "only %s; ", scan->condition);
 	describe_columns(text, table, "looks up ", &scan->lookup);
+	if (scan->times.from || scan->times.to)
+		sqlite3_str_appendf(text, "times %s%s%s; ", scan->times.from ? "from" : "",
+			scan->times.from && scan->times.to ? " and " : "",
+			scan->times.to ? "up to" : "");
+	if (scan->times.is_order)
+		sqlite3_str_appendf(
+			text, "in order of time%s; ", scan->times.descends ? " DESC" : "");
 	describe_columns(text, table, "in groups of ", &scan->grouping);
 	sqlite3_str_appendall(text, "reads ");
 	for (size_t i = 0; i < table->columns.n; i++) {
@@ -187,11 +231,13 @@ int sql_scan_plan(struct sql_db *db, struct sql_table *table, sqlite3_index_info
 	scan->columns = info->colUsed;
 	scan->condition = conditions_of(db, table, info, &n);
 	scan->lookup = lookup_of(table, info, n);
-	if (!scan->lookup.n)
+	scan->times = times_of(table, info, n + scan->lookup.n);
+	if (!scan->lookup.n && !scan->times.from && !scan->times.to && !scan->times.is_order)
 		scan->grouping = grouping_of(table, info);
 	scan->plan = describe(db, scan);
 	info->estimatedCost = scan->lookup.n ? 1e3 : scan->condition ? 9e5 : 1e6;
-	info->orderByConsumed = scan->grouping.n > 0;
+	info->estimatedCost /= scan->times.from || scan->times.to ? 3 : 1;
+	info->orderByConsumed = scan->grouping.n > 0 || scan->times.is_order;
 	info->idxStr = scan->plan ? sqlite3_mprintf("%s", scan->plan) : NULL;
 	info->needToFreeIdxStr = 1;
 	if (scan->plan && !sql_scan_find(db, scan->plan)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The events of a table, as SQLite's virtual table. Only the columns that a query uses are read. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct table {
 struct cursor {
 	struct sql_cursor base;             /* first; in the order of rows in groups */
 	const struct sql_row *const *found; /* that were looked up; NULL: none were */
+	bool descends;                      /* these are visited from the last one */
 	struct sql_place place;
 	const struct sql_row *row; /* NULL: after the last */
 	size_t n, at;
@@ -236,8 +238,10 @@ static int declare(sqlite3 *sqlite, const struct sql_table *table)
 	for (size_t i = 0; i < table->columns.n; i++) {
 		const struct sql_column *column = &table->columns.at[i];
 
-		sqlite3_str_appendf(text, "%s\"%w\" %s%s", i ? ", " : "", column->name,
-			column->type, column->is_hidden ? " HIDDEN" : "");
+		/* SQLite asks for the rows of min() in order if the column is never NULL */
+		sqlite3_str_appendf(text, "%s\"%w\" %s%s%s", i ? ", " : "", column->name,
+			column->type, column->is_hidden ? " HIDDEN" : "",
+			column->source == SQL_TIME ? " NOT NULL" : "");
 	}
 	sqlite3_str_appendall(text, ")");
 	declaration = sqlite3_str_finish(text);
@@ -289,7 +293,8 @@ static int on_next(sqlite3_vtab_cursor *base)
 
 	c->number++;
 	if (rows) {
-		c->row = c->at < c->n ? rows[c->at++] : NULL;
+		c->row = c->at >= c->n ? NULL : rows[c->descends ? c->n - 1 - c->at : c->at];
+		c->at++;
 		return SQLITE_OK;
 	}
 	do {
@@ -316,22 +321,55 @@ static bool take_value(
 }
 
 /*
- * Finds the rows that have the values of another table, which are the last arguments. If a value
- * has another type than its column, SQLite compares it with the values of all rows.
+ * An integer that is at the bound or beyond it, in this direction. SQLite compares a bound of
+ * another type with all times.
+ */
+static const int64_t *take_bound(sqlite3_value *from, int beyond, int64_t *bound)
+{
+	int type = sqlite3_value_type(from);
+	double number;
+
+	if (type == SQLITE_INTEGER) {
+		*bound = sqlite3_value_int64(from);
+		return bound;
+	}
+	number = type == SQLITE_FLOAT ? sqlite3_value_double(from) : INFINITY;
+	if (!(number > -9e18 && number < 9e18))
+		return NULL;
+	*bound = (int64_t)number + beyond;
+	return bound;
+}
+
+/*
+ * Finds the rows that have the values of another table and times within bounds, which are the last
+ * arguments. If a value has another type than its column, SQLite compares it with the values of all
+ * rows.
  */
 static int look_up(struct sql_db *db, const struct sql_scan *scan, struct cursor *c, int argc,
 	sqlite3_value **argv)
 {
+	const struct sql_times *times = &scan->times;
 	struct sql_value values[SQL_GROUP_MAX];
+	struct sql_grouping by = scan->lookup;
+	int n = by.n + times->from + times->to;
+	const int64_t *from = NULL, *to = NULL;
+	int64_t bounds[2];
 
 	c->found = NULL;
-	if (!scan->lookup.n || argc < scan->lookup.n)
+	c->descends = times->descends;
+	if ((!n && !times->is_order) || argc < n)
 		return SQLITE_OK;
+	argv += argc - n;
 	for (int i = 0; i < scan->lookup.n; i++)
-		if (!take_value(&scan->table->columns.at[scan->lookup.columns[i]],
-			    argv[argc - scan->lookup.n + i], &values[i]))
-			return SQLITE_OK;
-	c->found = sql_lookup(db, scan, values, &c->n);
+		if (!take_value(
+			    &scan->table->columns.at[scan->lookup.columns[i]], argv[i], &values[i]))
+			by.n = 0;
+	argv += scan->lookup.n;
+	if (times->from)
+		from = take_bound(*argv++, -1, &bounds[0]);
+	if (times->to)
+		to = take_bound(*argv, 1, &bounds[1]);
+	c->found = sql_lookup(db, scan->table, &by, values, from, to, &c->n);
 	return c->found ? SQLITE_OK : SQLITE_NOMEM;
 }
 

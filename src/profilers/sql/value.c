@@ -47,6 +47,11 @@ bool sql_column_has_value(const struct sql_column *column)
 	return column->source != SQL_TIME && column->source < SQL_STACK;
 }
 
+bool sql_column_can_look_up(const struct sql_column *column)
+{
+	return column->source == SQL_TIME || sql_column_has_value(column);
+}
+
 bool sql_column_is_text(const struct sql_column *column)
 {
 	return column->field ? column->field->kind == ATTAR_FIELD_STRING
@@ -75,6 +80,9 @@ static struct sql_value field_value(const struct attar_field *field, const struc
 struct sql_value sql_column_value(const struct sql_column *column, const struct sql_view *view)
 {
 	switch (column->source) {
+	case SQL_TIME:
+		return (struct sql_value){
+			.number = (int64_t)attar_run_realtime(column->run, view->row->time)};
 	case SQL_CPU:
 		return known(view->row->cpu);
 	case SQL_PID:
