@@ -2,6 +2,7 @@
 #include "base/options.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 #include "base/base.h"
 #include "base/buf.h"
@@ -86,17 +87,36 @@ static int unknown(const struct options *options, const char *name)
 		CLIP(name), options->name);
 }
 
+/* What the user wrote, without its value: "-N" or "--count". */
+struct written {
+	char text[64];
+};
+
+static struct written options_written(const struct options *options, const char *name)
+{
+	struct written w;
+
+	if (options->letter)
+		snprintf(w.text, sizeof(w.text), "-%c", options->letter);
+	else
+		snprintf(w.text, sizeof(w.text), "--%s", name);
+	return w;
+}
+
+#define WRITTEN(options, name) (options_written(options, name).text)
+
 /* Minimum times are whole milliseconds or microseconds. */
-static int too_short(const struct attar_option *o, const char *value)
+static int too_short(const struct options *options, const struct attar_option *o, const char *value)
 {
 	bool is_ms = o->min % 1000000 == 0;
 
-	return attar_fail(-ERANGE, "--%s: %s is too short: the minimum is %llu%s", o->name,
-		CLIP(value), (unsigned long long)o->min / (is_ms ? 1000000 : 1000),
-		is_ms ? "ms" : "us");
+	return attar_fail(-ERANGE, "%s: %s is too short: the minimum is %llu%s",
+		WRITTEN(options, o->name), CLIP(value),
+		(unsigned long long)o->min / (is_ms ? 1000000 : 1000), is_ms ? "ms" : "us");
 }
 
-static int set_number(const struct attar_option *o, const char *value, uint64_t *member)
+static int set_number(const struct options *options, const struct attar_option *o,
+	const char *value, uint64_t *member)
 {
 	uint64_t number = 0;
 	int r = o->type == ATTAR_OPTION_TIME   ? parse_time(value, o->bare, &number)
@@ -104,22 +124,23 @@ static int set_number(const struct attar_option *o, const char *value, uint64_t 
 					       : parse_u64(value, &number);
 
 	if (r < 0)
-		return attar_context(r, "--%s", o->name);
+		return attar_context(r, "%s", WRITTEN(options, o->name));
 	if ((o->min && number < o->min) || (o->max && number > o->max)) {
 		if (o->max)
-			return attar_fail(-ERANGE, "--%s: %s is not between %llu and %llu", o->name,
-				CLIP(value), (unsigned long long)o->min,
+			return attar_fail(-ERANGE, "%s: %s is not between %llu and %llu",
+				WRITTEN(options, o->name), CLIP(value), (unsigned long long)o->min,
 				(unsigned long long)o->max);
 		if (o->type == ATTAR_OPTION_TIME)
-			return too_short(o, value);
-		return attar_fail(-ERANGE, "--%s: %s is too small: the minimum is %llu", o->name,
-			CLIP(value), (unsigned long long)o->min);
+			return too_short(options, o, value);
+		return attar_fail(-ERANGE, "%s: %s is too small: the minimum is %llu",
+			WRITTEN(options, o->name), CLIP(value), (unsigned long long)o->min);
 	}
 	*member = number;
 	return 0;
 }
 
-static int set_percent(const struct attar_option *o, const char *value, double *member)
+static int set_percent(const struct options *options, const struct attar_option *o,
+	const char *value, double *member)
 {
 	uint64_t thousandths, max = o->max ?: 100;
 	char *copy _cleanup_free_ = strdup(value);
@@ -133,8 +154,9 @@ static int set_percent(const struct attar_option *o, const char *value, double *
 	if (parse_time(copy, 1000, &thousandths) < 0 ||
 		strspn(copy, "0123456789.") != strlen(copy) || thousandths > max * 1000 ||
 		thousandths < o->min * 1000)
-		return attar_fail(-ERANGE, "--%s: '%s' is not a percentage between %llu and %llu",
-			o->name, CLIP(value), (unsigned long long)o->min, (unsigned long long)max);
+		return attar_fail(-ERANGE, "%s: '%s' is not a percentage between %llu and %llu",
+			WRITTEN(options, o->name), CLIP(value), (unsigned long long)o->min,
+			(unsigned long long)max);
 	*member = (double)thousandths / 1000;
 	return 0;
 }
@@ -147,7 +169,7 @@ static int set_text(struct options *options, const struct attar_option *o, const
 	if (!text)
 		return base_oom();
 	if (!*text)
-		return attar_fail(-EINVAL, "--%s: the value is empty", o->name);
+		return attar_fail(-EINVAL, "%s: the value is empty", WRITTEN(options, o->name));
 	*member = text;
 	return 0;
 }
@@ -189,9 +211,9 @@ static int set_value(
 	case ATTAR_OPTION_COUNT:
 	case ATTAR_OPTION_TIME:
 	case ATTAR_OPTION_SIZE:
-		return set_number(o, value, member);
+		return set_number(options, o, value, member);
 	case ATTAR_OPTION_PERCENT:
-		return set_percent(o, value, member);
+		return set_percent(options, o, value, member);
 	case ATTAR_OPTION_LIST:
 		return add_text(options, value, member);
 	case ATTAR_OPTION_JOINED:
@@ -247,8 +269,8 @@ int options_set(struct options *options, const char *name, const char *value)
 	if (!value)
 		value = o->implied;
 	if (!value)
-		return attar_fail(
-			-EINVAL, "--%s needs a value" ATTAR_FIX "--%s %s", name, name, o->value);
+		return attar_fail(-EINVAL, "%s needs a value" ATTAR_FIX "%s %s",
+			WRITTEN(options, name), WRITTEN(options, name), o->value);
 	return set_value(options, o, member, value);
 }
 
@@ -314,6 +336,17 @@ static int set_long(struct options *options, const char *word, const char *next)
 	return r < 0 ? r : 1 + separate;
 }
 
+static int set_by_letter(
+	struct options *options, const struct attar_option *o, char letter, const char *value)
+{
+	int r;
+
+	options->letter = letter;
+	r = options_set(options, o->name, value);
+	options->letter = '\0';
+	return r;
+}
+
 static int set_letters(struct options *options, const char *word, const char *next)
 {
 	for (const char *p = word; *p; p++) {
@@ -337,10 +370,10 @@ static int set_letters(struct options *options, const char *word, const char *ne
 			r = p[1] ? 0 : check_next(o, letter, next);
 			if (r < 0)
 				return r;
-			r = options_set(options, o->name, p[1] ? p + 1 : next);
+			r = set_by_letter(options, o, *p, p[1] ? p + 1 : next);
 			return r < 0 ? r : 1 + !p[1];
 		}
-		r = options_set(options, o->name, NULL);
+		r = set_by_letter(options, o, *p, NULL);
 		if (r < 0)
 			return r;
 	}

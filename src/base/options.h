@@ -38,6 +38,7 @@ struct options {
 	bool in_preset;                                 /* it is being applied */
 	size_t n_kept; /* while it is applied: the first ones of given, which it does not change */
 	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
+	char letter; /* that the user wrote for the option being set; '\0': its name */
 };
 
 /* Frees what the options hold, also the values. */

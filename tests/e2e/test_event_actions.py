@@ -448,7 +448,7 @@ event kvm:kvm_entry vcpu_id:u32
 @pytest.mark.quick
 @pytest.mark.parametrize('event, status, sentence', [
     ('profile/-d 3/', 2, '--duration is not an option of an event, but of the whole command'),
-    ('profile/-F 0/', 2, 'profile: --freq: 0 is too small'),
+    ('profile/-F 0/', 2, 'profile: -F: 0 is too small'),
     ('profile/-X/', 2, 'profile: no such option -X'),
     ('profile/word/', 2, "'word' is not an option"),
     ('top/-e sched:sched_switch/', 4, "the profiler 'top' does not emit events; those that do "

@@ -282,9 +282,9 @@ def test_json_without_lines(waiting, args):
 
 @pytest.mark.parametrize('args, status, text', [
     ((), 2, 'stack requires a process or thread: attar stack -p PID|-t TID'),
-    (('-p', '0'), 2, '--pid: 0 is not between 1 and 2147483647'),
-    (('-p', 'x'), 2, "--pid: 'x' is not a number"),
-    (('-p',), 2, '--pid needs a value: --pid PID'),
+    (('-p', '0'), 2, '-p: 0 is not between 1 and 2147483647'),
+    (('-p', 'x'), 2, "-p: 'x' is not a number"),
+    (('-p',), 2, '-p needs a value: -p PID'),
     (('-p', '1', '--bytes', '2G'), 2, '--bytes: 2G is not between 1 and 1073741824'),
     (('--fast',), 2, 'no such option --fast'),
     (('1',), 2, "unexpected argument '1': attar stack -p 1"),

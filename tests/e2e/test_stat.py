@@ -675,7 +675,7 @@ def test_unsupported_event_does_not_affect_others():
 
 @pytest.mark.parametrize('args, status, sentence', [
     (['-e', 'nonsense', '--', 'true'], 2, "no event 'nonsense'"),
-    (['-r', '0', '--', 'true'], 2, '--repeat: 0 is not between 1 and 1000000'),
+    (['-r', '0', '--', 'true'], 2, '-r: 0 is not between 1 and 1000000'),
     (['-r', '3'], 2, '--repeat needs a command: -- COMMAND'),
     (['-r', '3', '-i', '100', '--', 'true'], 2,
      '--repeat conflicts with --interval and --duration'),

@@ -499,7 +499,7 @@ def test_process():
     ((SOURCE, '1'), 1, 'is not an ELF file'),
     (('--style=x', ATTAR), 2, "no such style 'x'"),
     (('--nothing', ATTAR), 2, 'no such option --nothing'),
-    (('-p', '0', '1'), 2, '--pid: 0 is not between 1 and 2147483647'),
+    (('-p', '0', '1'), 2, '-p: 0 is not between 1 and 2147483647'),
     (('-p', '999999999', '1'), 1, '999999999'),
 ])
 def test_bad_input(args, status, said):
