@@ -16,6 +16,7 @@ import shlex
 import signal
 import stat
 import sys
+import time
 import traceback
 import types
 from pathlib import Path
@@ -25,6 +26,7 @@ from ._error import Error, nearest
 from ._run import Events
 
 OK, FAILED, USAGE = 0, 1, 2
+SAME_REQUEST = 0.5  # s: signals within this time of the first one are the same request
 STACKS = re.compile(r'/(stack|max-stack=\d+)(/|,|$)')  # attributes of an event
 PERF_PROF = '--perf-prof'  # first word: the command has the name perf-prof
 # What perf-prof takes from the words after the script; others are arguments of the script.
@@ -449,17 +451,22 @@ class Session:
     """A script and its run."""
 
     def __init__(self, line):
-        self.line, self.events, self.signals = line, ScriptEvents(line), 0
+        self.line, self.events, self.stopped = line, ScriptEvents(line), None
         self.calls = self.output = None
         self.lines = Lines(line)
 
     def _stop(self, *_):
-        """The first signal ends the run, the second one the process."""
-        self.signals += 1
-        if self.signals > 1:
+        """
+        The first signal ends the run, a later one the process. timeout(1) sends its signal to the
+        process and to its group: this is one request.
+        """
+        now = time.monotonic()
+        if self.stopped is None:
+            self.stopped = now
+            if not self.events.closed:
+                self.events.stop()
+        elif now - self.stopped >= SAME_REQUEST:
             raise KeyboardInterrupt
-        if not self.events.closed:
-            self.events.stop()
 
     def _print_stat(self, *_):
         if self.calls and self.calls.print_stat:

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -181,9 +182,9 @@ def __exit__(): print('exit', flush=True)
 @pytest.fixture(name='phases')
 def fixture_phases(tmp_path):
     """Return a function that starts a script with __interval__(), whose rings are mapped."""
-    def start(*options, ready=None, program=ATTAR, after=(), **kwargs):
+    def start(*options, ready=None, program=ATTAR, after=(), exits='', **kwargs):
         path = tmp_path / 'phases.py'
-        path.write_text(PHASES)
+        path.write_text(PHASES.replace("print('exit', flush=True)", exits) if exits else PHASES)
         process = subprocess.Popen(
             [program, 'python', '-e', 'sched:sched_process_exec/pid==-1/', *options, path, *after],
             text=True, stderr=subprocess.PIPE, env=environment() | {'ATTAR_PYTHON': PYTHON},
@@ -207,6 +208,29 @@ def test_signals_end_an_interval_or_the_run(phases, number):
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (0, 'exit\n', '')
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_the_process_and_its_group(phases, number):
+    """As timeout(1) and Ctrl-C with a supervisor send it: one request, and __exit__() is called."""
+    process = phases(start_new_session=True,
+                     exits='import time; time.sleep(.3); print("exit", flush=True)')
+    process.send_signal(number)
+    wait_until(lambda: not is_pending(process.pid, number), 'the first signal is taken')
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, 'exit\n', '')
+
+
+def test_a_later_signal_ends_the_process(phases):
+    """The script's __exit__() does not end by itself."""
+    process = phases(exits='import time; print("exit", flush=True); time.sleep(600)')
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout.readline() == 'exit\n'
+    time.sleep(.6)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
 
 
 def test_an_ignored_hangup_stays_ignored(phases):
@@ -303,6 +327,12 @@ def handles(pid, number):
     with open(f'/proc/{pid}/status', encoding='ascii') as status:
         caught = next(line for line in status if line.startswith('SigCgt:'))
     return int(caught.split()[1], 16) >> (number - 1) & 1
+
+
+def is_pending(pid, number):
+    with open(f'/proc/{pid}/status', encoding='ascii') as status:
+        pending = [line.split()[1] for line in status if line.startswith(('SigPnd:', 'ShdPnd:'))]
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in pending)
 
 
 def test_help_on_profilers_as_events(tmp_path):
