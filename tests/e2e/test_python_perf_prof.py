@@ -445,6 +445,7 @@ def page_faults(event):
     print(json.dumps(event.regs_user))
 ''', '--', 'true', options=('-e', 'page-faults/-N 1/')))
     assert found['abi'] in (1, 2) and found['sp'] > 1 << 16
+    assert len(found) > 15 and found.get('ip', found.get('pc'))
 
 
 @pytest.mark.parametrize('attribute, is_prompt', [('batch=1', True), ('batch=1000', False)])

@@ -252,6 +252,19 @@ def test_lists_of_functions():
 
 
 @pytest.mark.usefixtures('root')
+def test_tables_of_profilers():
+    """A profiler has one table, and no number."""
+    line = rf"""sql -e 'profile/-F 99/,page-faults/-g/,task-state' --format json --query
+        'SELECT table_name, event_system, event_name, event_id FROM event_metadata;
+         SELECT COUNT(*) FROM page_faults' -- {workload('faults1000')}"""
+    (tables,), (((faults,),),) = zip(*results(run(*shlex.split(line))))
+    assert tables == [['profile', None, 'profile', None],
+                      ['page_faults', None, 'page-faults', None],
+                      ['task_state', tables[2][1], 'task-state', None]]
+    assert 1000 <= faults < 1200
+
+
+@pytest.mark.usefixtures('root')
 def test_functions_of_timers():
     """The thread's sleeps end in hrtimer_wakeup."""
     each, = live(r"""sql -a -e timer:hrtimer_expire_entry -i 10000 --query

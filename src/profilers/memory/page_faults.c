@@ -277,7 +277,8 @@ static int add_sources(struct attar_run *run, struct page_faults *p)
 		.sample_period = 1,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |
 			       PERF_SAMPLE_REGS_USER,
-		.sample_regs_user = p->detail ? registers_all() : registers_stack_pointer_mask()};
+		.sample_regs_user = p->detail || run_emits(run) ? registers_all()
+								: registers_stack_pointer_mask()};
 	struct perf_event_attr maps = {.type = PERF_TYPE_SOFTWARE,
 		.sample_type = PERF_SAMPLE_IP, /* times are at the same offset then */
 		.config = PERF_COUNT_SW_DUMMY,
@@ -292,12 +293,16 @@ static int add_sources(struct attar_run *run, struct page_faults *p)
 
 	if (p->takes_stacks)
 		fault.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (run_emits(run)) { /* one event of the other profiler */
+		fault.config = PERF_COUNT_SW_PAGE_FAULTS;
+		return attar_run_source(run, "page-faults", &fault, on_fault);
+	}
 	r = attar_run_source(run, "minor-faults", &fault, on_fault);
 	fault.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
 	p->major = attar_run_sources(run);
 	if (r == 0)
 		r = attar_run_source(run, "major-faults", &fault, on_fault);
-	return r < 0 || run_emits(run) ? r : attar_run_source(run, "mappings", &maps, on_fault);
+	return r < 0 ? r : attar_run_source(run, "mappings", &maps, on_fault);
 }
 
 /* A recording has some of these events; page-faults are both kinds. */
