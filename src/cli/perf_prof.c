@@ -19,9 +19,13 @@ bool perf_prof_is_on(void)
 
 bool perf_prof_hides(const char *text)
 {
-	static const char usage[] = "own CPU usage: "; /* --usage-self */
+	static const char *const asked[] = {
+		"own CPU usage: ", "ended by "}; /* --usage-self, --sampling-limit */
 
-	return is_on && strncmp(text, usage, strlen(usage)) != 0;
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
+		if (!strncmp(text, asked[i], strlen(asked[i])))
+			return false;
+	return is_on;
 }
 
 /* The options of a profiler; profiler NULL: of all that have the option. */

@@ -165,7 +165,8 @@ bool print_parse_pieces(struct expr_parser *p, const char *fmt, print_pieces *pi
 		more = *s.p == '%';
 		if (more && (s.p++, !conversion(&s, &piece))) {
 			p->mark = start;
-			expr_fail(p, "the format has an unknown conversion");
+			expr_fail(p, "the format has an unknown conversion" ATTAR_FIX
+				     "the conversions are %d %i %u %x %X %o %c %s %p");
 			return false;
 		}
 		if (pieces->n >= PIECES_MAX || vec_push(pieces, piece) < 0)

@@ -95,6 +95,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	attar_cell_text(lines, e->name);
 	add_value(lines, attar_expr_get_column(e->expr, 0), &value);
 	printed = attar_run_printed(run, &n);
+	n -= n && printed[n - 1] == '\n'; /* the row ends the line */
 	keys_add_text(lines, printed, n);
 	return 0;
 }

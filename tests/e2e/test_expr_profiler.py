@@ -34,6 +34,8 @@ def test_five_values(tmp_path):
 @pytest.mark.quick
 def test_printf(tmp_path):
     assert values(tmp_path, 'printf("<%d>", n)', '-N', 2, column='printed') == ['<-1>', '<0>']
+    assert values(tmp_path, r'printf("<%d>\n\n", n)', '-N', 1, column='printed') == [
+        r'<-1>\x0a']
 
 
 @pytest.mark.quick

@@ -146,6 +146,13 @@ def test_usage_is_no_remark(perf_prof):
     assert len(lines) > 1 and all(line.startswith('attar: own CPU usage: ') for line in lines)
 
 
+def test_the_end_by_a_limit_is_no_remark(perf_prof):
+    ended = perf_prof('trace', '-e', 'cpu-clock/period=1000000/', '--sampling-limit', '3',
+                      '-d', '60s', '--', workload('split7030'), '3000')
+    assert re.fullmatch(r'attar: ended by --sampling-limit: \d+ samples in \S+ s, but at most 3 '
+                        r'per second are allowed\n', ended.stderr)
+
+
 def test_remarks_in_runs_that_fail(perf_prof, tmp_path):
     ended = perf_prof('trace', '-e', 'kmem:kmalloc,kmem:kmalloc_node', '-N', '1', '-o',
                       tmp_path / 'no/x.txt')
