@@ -19,8 +19,7 @@ static struct wait_memory *memory_at(struct attar_waits *waits, pid_t pid, uint6
 	struct wait_memory *free = NULL;
 
 	for (uint64_t i = 0; i < 2; i++) {
-		struct wait_memory *at =
-			&waits->memory[(base_hash64(address) + i) % WAIT_MEMORIES];
+		struct wait_memory *at = &waits->memory[(base_hash64(address) + i) % WAIT_MEMORIES];
 
 		if (at->pid == pid && at->address == address)
 			return at;
@@ -180,6 +179,30 @@ char *wait_own_line(const struct wait_thread *thread, const char *name)
 	return take_line(wait_read_line(thread->waits, thread->tid, name, &line), &line);
 }
 
+static bool is_in_character(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Of a text that is too long, both ends: "the file system /srv/a...z (ext4), which is frozen". */
+static void copy_ends(char *to, size_t size, const char *text)
+{
+	const size_t n = strlen(text);
+	const char *end = text + n - MIN(n, size / 2);
+	size_t head;
+
+	if (n < size) {
+		memcpy(to, text, n + 1);
+		return;
+	}
+	while (is_in_character(*end))
+		end++;
+	head = size - sizeof("...") - strlen(end);
+	while (head && is_in_character(text[head]))
+		head--;
+	snprintf(to, size, "%.*s...%s", (int)head, text, end);
+}
+
 void wait_set_object(struct attar_wait *wait, const char *fmt, ...)
 {
 	struct buf text _cleanup_(buf_done) = {0};
@@ -190,7 +213,7 @@ void wait_set_object(struct attar_wait *wait, const char *fmt, ...)
 	vsnprintf(raw, sizeof(raw), fmt, args);
 	va_end(args);
 	escape_text(&text, raw, strlen(raw));
-	snprintf(wait->object, sizeof(wait->object), "%s", buf_text(&text));
+	copy_ends(wait->object, sizeof(wait->object), buf_text(&text));
 }
 
 /* A directory of /proc has a link for each of its directories, and two for . and .. */
