@@ -121,6 +121,30 @@ static void test_20_columns_keep_the_total(void **state)
 		"(3 columns hidden)\n");
 }
 
+/* A size is a part of what the row is about. */
+static void test_20_columns_keep_the_number_of_a_size(void **state)
+{
+	struct attar_report *report = attar_report_new("blktrace");
+	struct attar_section *t = attar_report_table(report, "requests");
+
+	attar_section_column(t, "device", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "type", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "size", ATTAR_UNIT_BYTES);
+	attar_section_column(t, "reqs", ATTAR_UNIT_COUNT);
+	attar_section_column(t, "total", ATTAR_UNIT_NS);
+	attar_section_row(t);
+	attar_cell_text(t, "loop0");
+	attar_cell_text(t, "WS");
+	attar_cell_u64(t, 4096);
+	attar_cell_u64(t, 80);
+	attar_cell_u64(t, 58200000);
+	assert_drawn("text", (struct attar_render_opts){.columns = 20}, report,
+		"requests\n"
+		"device  type  reqs\n"
+		"loop0   WS      80\n"
+		"(2 columns hidden)\n");
+}
+
 static void test_20_columns_keep_number_and_name(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
@@ -977,6 +1001,7 @@ int main(void)
 		cmocka_unit_test(test_lines_missed_by_a_slow_reader),
 		cmocka_unit_test(test_table_is_cut_to_the_terminal),
 		cmocka_unit_test(test_20_columns_keep_the_total),
+		cmocka_unit_test(test_20_columns_keep_the_number_of_a_size),
 		cmocka_unit_test(test_20_columns_keep_number_and_name),
 		cmocka_unit_test(test_20_columns_keep_values),
 		cmocka_unit_test(test_no_line_is_wider_than_the_terminal),

@@ -135,13 +135,13 @@ static bool is_number_as_text(const struct attar_section *s, size_t column)
 	       !strcmp(section_text(s, s->columns.at[column].name), "value");
 }
 
-/* "holder share" is about the name beside it, and a total says more than its count. */
+/* A size and "holder share" are about what the row is; a total says more than its count. */
 static bool is_minor(const struct attar_section *s, size_t column)
 {
 	const char *name = section_text(s, s->columns.at[column].name), *share;
 
 	share = strstr(name, " share");
-	if (share && !strcmp(share, " share"))
+	if ((share && !strcmp(share, " share")) || (column && !strcmp(name, "size")))
 		return true;
 	return !strcmp(name, "count") && column + 1 < s->columns.n &&
 	       !strcmp(section_text(s, s->columns.at[column + 1].name), "total");
