@@ -15,7 +15,7 @@
 #include <sys/user.h>
 
 #include "base/base.h"
-#include "perf/btf.h"
+#include "btf/btf.h"
 #include "perf/kernel.h"
 
 /*

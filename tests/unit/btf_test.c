@@ -5,7 +5,7 @@
 #include <linux/btf.h>
 
 #include "attar/base.h"
-#include "perf/btf.h"
+#include "btf/btf.h"
 
 static const char strings[] = "\0int\0task\0prio\0se\0inner\0flag\0deep";
 
@@ -68,7 +68,7 @@ static void test_offsets_of_members(void **state)
 	struct btf btf;
 	uint32_t offset;
 
-	assert_int_equal(btf_take(&btf, make()), 0);
+	assert_int_equal(btf_take(&btf, make(), NULL), 0);
 	for (size_t i = 0; i < sizeof(truth) / sizeof(truth[0]); i++) {
 		assert_int_equal(btf_offset(&btf, "task", truth[i].member, &offset), 0);
 		assert_int_equal(offset, truth[i].offset);
@@ -89,7 +89,7 @@ static void test_damaged_information_is_refused(void **state)
 		struct btf btf;
 
 		buf_add(&part, whole.data, n);
-		assert_int_equal(btf_take(&btf, part), -EBADMSG);
+		assert_int_equal(btf_take(&btf, part, NULL), -EBADMSG);
 		btf_done(&btf);
 	}
 	for (size_t i = 0; i < whole.len * 3; i++) {
@@ -99,7 +99,7 @@ static void test_damaged_information_is_refused(void **state)
 
 		buf_add(&part, whole.data, whole.len);
 		part.data[i / 3] = (char)(i % 3 == 0 ? 0xff : i % 3 == 1 ? 0 : 0x7f);
-		if (btf_take(&btf, part) == 0) {
+		if (btf_take(&btf, part, NULL) == 0) {
 			btf_offset(&btf, "task", "deep", &offset);
 			btf_offset(&btf, "task", "absent", &offset);
 		}
