@@ -235,6 +235,11 @@ struct attar_event_spec {
 	size_t n_arguments;
 	const char *const *arguments; /* of its command line, without the name; ends with NULL */
 	const char *text;             /* the whole event string */
+	/*
+	 * One of several functions that are probed by one event, whose samples have the number of
+	 * the function, from 1; 0: none. Only in streams of attar_stream_events() and in runs.
+	 */
+	uint32_t place;
 };
 
 /* An event that is known by a single word. Strings are borrowed until the callback returns. */

@@ -38,10 +38,10 @@ class _annotate:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 annotate: _annotate
 
@@ -62,10 +62,10 @@ class _bashreadline:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bashreadline: _bashreadline
 
@@ -87,10 +87,10 @@ class _biolatency:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biolatency: _biolatency
 
@@ -108,10 +108,10 @@ class _biosnoop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biosnoop: _biosnoop
 
@@ -129,10 +129,10 @@ class _biotop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biotop: _biotop
 
@@ -148,10 +148,10 @@ class _bitesize:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bitesize: _bitesize
 
@@ -176,10 +176,10 @@ class _blame:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 blame: _blame
 
@@ -197,10 +197,10 @@ class _blktrace:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 blktrace: _blktrace
 
@@ -225,10 +225,10 @@ class _bpf_kvm_exit:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bpf_kvm_exit: _bpf_kvm_exit
 
@@ -255,10 +255,10 @@ class _breakpoint:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 breakpoint: _breakpoint
 
@@ -303,10 +303,10 @@ class _calls:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 calls: _calls
 
@@ -363,10 +363,10 @@ class _cpudist:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cpudist: _cpudist
 
@@ -389,10 +389,10 @@ class _dnslat:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 dnslat: _dnslat
 
@@ -415,10 +415,10 @@ class _drsnoop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 drsnoop: _drsnoop
 
@@ -442,10 +442,10 @@ class _event_care:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 event_care: _event_care
 
@@ -465,10 +465,10 @@ class _execsnoop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 execsnoop: _execsnoop
 
@@ -488,10 +488,10 @@ class _exitsnoop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 exitsnoop: _exitsnoop
 
@@ -509,10 +509,10 @@ class _expr:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 expr: _expr
 
@@ -549,10 +549,10 @@ class _fileslower:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 fileslower: _fileslower
 
@@ -570,10 +570,10 @@ class _forks:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 forks: _forks
 
@@ -601,10 +601,10 @@ class _fsyncslow:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 fsyncslow: _fsyncslow
 
@@ -652,10 +652,10 @@ class _gc:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 gc: _gc
 
@@ -691,10 +691,10 @@ class _hardirqs:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hardirqs: _hardirqs
 
@@ -717,10 +717,10 @@ class _heap:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 heap: _heap
 
@@ -740,10 +740,10 @@ class _hrcount:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrcount: _hrcount
 
@@ -774,10 +774,10 @@ class _hrtimer:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrtimer: _hrtimer
 
@@ -841,10 +841,10 @@ class _iouring:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 iouring: _iouring
 
@@ -870,10 +870,10 @@ class _irq_off:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 irq_off: _irq_off
 
@@ -909,10 +909,10 @@ class _kmemleak:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemleak: _kmemleak
 
@@ -945,10 +945,10 @@ class _kmemprof:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemprof: _kmemprof
 
@@ -970,10 +970,10 @@ class _kvm_exit:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvm_exit: _kvm_exit
 
@@ -995,10 +995,10 @@ class _kvmmmu:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvmmmu: _kvmmmu
 
@@ -1024,10 +1024,10 @@ class _ldlat_loads:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_loads: _ldlat_loads
 
@@ -1051,10 +1051,10 @@ class _ldlat_stores:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_stores: _ldlat_stores
 
@@ -1096,10 +1096,10 @@ class _locks:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 locks: _locks
 
@@ -1146,10 +1146,10 @@ class _loopblock:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 loopblock: _loopblock
 
@@ -1177,10 +1177,10 @@ class _memleak:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 memleak: _memleak
 
@@ -1196,10 +1196,10 @@ class _misc:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 misc: _misc
 
@@ -1224,10 +1224,10 @@ class _mountsnoop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 mountsnoop: _mountsnoop
 
@@ -1288,10 +1288,10 @@ class _multi_trace:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 multi_trace: _multi_trace
 
@@ -1325,10 +1325,10 @@ class _nested_trace:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 nested_trace: _nested_trace
 
@@ -1344,10 +1344,10 @@ class _netqtop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 netqtop: _netqtop
 
@@ -1377,10 +1377,10 @@ class _num_dist:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 num_dist: _num_dist
 
@@ -1409,10 +1409,10 @@ class _offcpu:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 offcpu: _offcpu
 
@@ -1436,10 +1436,10 @@ class _oncpu:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oncpu: _oncpu
 
@@ -1460,10 +1460,10 @@ class _oomkill:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oomkill: _oomkill
 
@@ -1488,10 +1488,10 @@ class _opensnoop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 opensnoop: _opensnoop
 
@@ -1518,10 +1518,10 @@ class _overview:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 overview: _overview
 
@@ -1548,10 +1548,10 @@ class _page_faults:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 page_faults: _page_faults
 
@@ -1585,10 +1585,10 @@ class _pgslow:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 pgslow: _pgslow
 
@@ -1617,10 +1617,10 @@ class _profile:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 profile: _profile
 
@@ -1668,10 +1668,10 @@ class _query:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 query: _query
 
@@ -1713,10 +1713,10 @@ class _record:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 record: _record
 
@@ -1766,10 +1766,10 @@ class _rundelay:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 rundelay: _rundelay
 
@@ -1814,10 +1814,10 @@ class _runqlat:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlat: _runqlat
 
@@ -1835,10 +1835,10 @@ class _runqlen:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlen: _runqlen
 
@@ -1860,10 +1860,10 @@ class _sched_migrate:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sched_migrate: _sched_migrate
 
@@ -1884,10 +1884,10 @@ class _signals:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 signals: _signals
 
@@ -1905,10 +1905,10 @@ class _slabratetop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 slabratetop: _slabratetop
 
@@ -1924,10 +1924,10 @@ class _slowest:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 slowest: _slowest
 
@@ -1963,10 +1963,10 @@ class _snoop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 snoop: _snoop
 
@@ -2002,10 +2002,10 @@ class _softirqs:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 softirqs: _softirqs
 
@@ -2037,10 +2037,10 @@ class _split_lock:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 split_lock: _split_lock
 
@@ -2074,10 +2074,10 @@ class _sql:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sql: _sql
 
@@ -2136,10 +2136,10 @@ class _statsnoop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 statsnoop: _statsnoop
 
@@ -2161,10 +2161,10 @@ class _swapin:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 swapin: _swapin
 
@@ -2188,10 +2188,10 @@ class _syncsnoop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syncsnoop: _syncsnoop
 
@@ -2229,10 +2229,10 @@ class _syscalls:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscalls: _syscalls
 
@@ -2250,10 +2250,10 @@ class _syscount:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscount: _syscount
 
@@ -2292,10 +2292,10 @@ class _task_state:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 task_state: _task_state
 
@@ -2316,10 +2316,10 @@ class _tcpaccept:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpaccept: _tcpaccept
 
@@ -2340,10 +2340,10 @@ class _tcpconnect:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnect: _tcpconnect
 
@@ -2366,10 +2366,10 @@ class _tcpconnlat:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnlat: _tcpconnlat
 
@@ -2403,10 +2403,10 @@ class _tcpdrop:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpdrop: _tcpdrop
 
@@ -2429,10 +2429,10 @@ class _tcplife:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcplife: _tcplife
 
@@ -2453,10 +2453,10 @@ class _tcpretrans:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpretrans: _tcpretrans
 
@@ -2486,10 +2486,10 @@ class _tcprtt:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcprtt: _tcprtt
 
@@ -2512,10 +2512,10 @@ class _tcpstates:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpstates: _tcpstates
 
@@ -2565,10 +2565,10 @@ class _top:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 top: _top
 
@@ -2600,10 +2600,10 @@ class _trace:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 trace: _trace
 
@@ -2630,10 +2630,10 @@ class _wall:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 wall: _wall
 
@@ -2656,10 +2656,10 @@ class _watchdog:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 watchdog: _watchdog
 
@@ -2707,10 +2707,10 @@ class _wqlat:
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., in_kernel: _Text = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
+        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 wqlat: _wqlat
 

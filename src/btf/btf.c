@@ -2,7 +2,7 @@
 #include "btf/btf.h"
 
 #include "base/base.h"
-#include "base/file.h"
+#include "base/user_file.h"
 
 enum { FILE_MAX = 256 << 20, DEPTH_MAX = 16, WALK_MAX = 4096, TYPES_MAX = 4 << 20 };
 
@@ -16,7 +16,7 @@ int btf_read(struct btf *btf)
 int btf_read_file(struct btf *btf, const char *from, const struct btf *base)
 {
 	struct buf bytes = {0};
-	int r = file_read(from, FILE_MAX, &bytes);
+	int r = user_file_read(from, FILE_MAX, &bytes);
 
 	*btf = (struct btf){0};
 	if (r == 0) {

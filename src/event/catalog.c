@@ -4,6 +4,7 @@
 #include "attar/private/event.h"
 #include "base/check_arg.h"
 #include "base/option_struct.h"
+#include "event/kernel_types.h"
 #include "event/pmu.h"
 
 int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalog **ret_catalog)
@@ -45,6 +46,7 @@ struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog)
 	vec_each (&catalog->pmus, pmu)
 		pmu_free(*pmu);
 	vec_done(&catalog->pmus);
+	kernel_types_free(catalog->types);
 	free(catalog->program);
 	free(catalog->pids);
 	free(catalog);

@@ -9,14 +9,26 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "expr/filter.h"
+#include "tracefs/dynamic_event.h"
 
-int kernel_filter_text(
-	const struct attar_event_spec *spec, const char *filter, bool keeps_own, char **ret_text)
+/* Probes are not tracepoints: this process is not excluded. */
+static int place_text(const char *filter, uint32_t place, char **ret_text)
+{
+	int n = filter ? asprintf(ret_text, "(%s ) && " PROBE_PLACE " == %u", filter, place)
+		       : asprintf(ret_text, PROBE_PLACE " == %u", place);
+
+	return n < 0 ? base_oom() : 0;
+}
+
+int kernel_filter_text(const struct attar_event_spec *spec, const char *filter, uint32_t place,
+	bool keeps_own, char **ret_text)
 {
 	bool excludes_own = spec->kind == ATTAR_EVENT_TRACEPOINT && !keeps_own;
 	int n = 0;
 
 	*ret_text = NULL;
+	if (place)
+		return place_text(filter, place, ret_text);
 	/* the blank ends the name of a function: "call_site.function == vfs_read" */
 	if (filter && excludes_own)
 		n = asprintf(ret_text, "(%s ) && common_pid != %d", filter, getpid());
@@ -25,6 +37,18 @@ int kernel_filter_text(
 	else if (excludes_own)
 		n = asprintf(ret_text, "common_pid != %d", getpid());
 	return n < 0 ? base_oom() : 0;
+}
+
+int kernel_filter_count(struct attar_counter *counter, const struct attar_event_spec *spec)
+{
+	char *text _cleanup_free_ = NULL;
+	int r = 0;
+
+	if (spec->place)
+		r = place_text(spec->filter, spec->place, &text);
+	if (r == 0 && (text || spec->filter))
+		r = attar_counter_filter(counter, text ? text : spec->filter);
+	return r;
 }
 
 /* Newer kernels have operators that attar does not have: only the fields can be named. */

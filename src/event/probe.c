@@ -14,6 +14,8 @@
 #include "elf/function.h"
 #include "event/modifier.h"
 #include "event/pmu.h"
+#include "event/probe_args.h"
+#include "event/probe_pattern.h"
 #include "event/probe_search.h"
 
 static const char *const words[] = {"kprobe", "kretprobe", "uprobe", "uretprobe"};
@@ -57,13 +59,13 @@ static int number(struct parser *parser, uint64_t *ret_value)
  */
 static size_t function_span(const char *p, bool user)
 {
-	size_t n = symbol_span(p), letters;
+	size_t n = probe_pattern_span(p), letters;
 
 	while (user && n && p[n] == ':' && p[n + 1] == ':')
-		n += 2 + symbol_span(p + n + 2);
+		n += 2 + probe_pattern_span(p + n + 2);
 	if (user || !n || p[n] != ':')
 		return n;
-	letters = symbol_span(p + n + 1);
+	letters = probe_pattern_span(p + n + 1);
 	return letters && modifier_unknown(p + n + 1, letters) ? n + 1 + letters : n;
 }
 
@@ -82,6 +84,7 @@ static int read_quoted(struct parser *parser, struct probe *probe)
 static int read_name(struct parser *parser, struct probe *probe, size_t n)
 {
 	probe->func = list_text(parser->list, parser->p, n);
+	probe->is_pattern = probe_pattern_is(probe->func);
 	parser->p += n;
 	return probe->func ? 0 : base_oom();
 }
@@ -479,66 +482,25 @@ static int add_inherited(struct parser *parser, const struct probe *probe, struc
 
 /* ---- arguments ---- */
 
-#if defined(__x86_64__)
-static const char *const argument_registers[] = {"%di", "%si", "%dx", "%cx", "%r8", "%r9"};
-#elif defined(__aarch64__)
-static const char *const argument_registers[] = {
-	"%x0", "%x1", "%x2", "%x3", "%x4", "%x5", "%x6", "%x7"};
-#else
-static const char *const argument_registers[] = {""};
-#endif
-
-/*
- * The kernel has $argN for kprobes only: in a uprobe it is the register of the calling convention.
- */
-static const char *argument_register(const char *p)
-{
-	unsigned long n;
-
-	if (strncmp(p, "$arg", 4) != 0 || !isdigit((unsigned char)p[4]) ||
-		isdigit((unsigned char)p[5]))
-		return NULL;
-	n = (unsigned long)(p[4] - '0');
-	return n >= 1 && n <= ARRAY_SIZE(argument_registers) ? argument_registers[n - 1] : NULL;
-}
-
-/* "(a=$arg1 b=+8(%si):u32)", with or without the outer parentheses, to what tracefs reads. */
-static int read_args(
-	struct parser *parser, const struct attar_event_option *option, struct probe *probe)
-{
-	const char *p = option->value, *end = p + strlen(p), *name;
-	struct buf fetch _cleanup_(buf_done) = {0};
-
-	if (*p == '(' && end[-1] == ')') {
-		p++;
-		end--;
-	}
-	buf_char(&fetch, ' ');
-	while (p < end) {
-		name = probe->user ? argument_register(p) : NULL;
-		if (probe->user && !name && !strncmp(p, "$arg", 4))
-			return parser_fail(parser, parser->text + option->value_column - 1, -EINVAL,
-				"args: '%s': $arg1 to $arg%zu are passed in registers",
-				CLIP_N(p, 5), ARRAY_SIZE(argument_registers));
-		if (name) {
-			buf_str(&fetch, name);
-			p += strlen("$arg1");
-		} else {
-			buf_char(&fetch, *p++);
-		}
-	}
-	if (buf_failed(&fetch))
-		return base_oom();
-	probe->fetch = list_text(parser->list, fetch.data, fetch.len);
-	return probe->fetch ? 0 : base_oom();
-}
-
-static int take_args(struct parser *parser, const struct parts *parts, struct probe *probe)
+static const struct attar_event_option *args_of(const struct parts *parts)
 {
 	for (size_t i = 0; i < parts->n_options; i++)
 		if (!strcmp(parts->options[i].name, "args"))
-			return read_args(parser, &parts->options[i], probe);
-	return 0;
+			return &parts->options[i];
+	return NULL;
+}
+
+static int take_args(
+	struct parser *parser, const struct attar_event_option *args, struct probe *probe)
+{
+	const struct fetch_names names = {.function = probe->func, .is_return = probe->ret};
+	struct buf fetch _cleanup_(buf_done) = {0};
+	int r = probe_args_read(parser, args, probe->user, &names, &fetch);
+
+	if (r < 0)
+		return r;
+	probe->fetch = list_text(parser->list, buf_text(&fetch), fetch.len);
+	return probe->fetch ? 0 : base_oom();
 }
 
 static bool is_recorded(const struct parser *parser, const struct probe *probe)
@@ -548,7 +510,7 @@ static bool is_recorded(const struct parser *parser, const struct probe *probe)
 	return dynamic_event_find_recorded(&parser->catalog->tracefs, probe, &format) > 0;
 }
 
-static int add(struct parser *parser, const struct probe *probe, const char *name)
+int probe_add(struct parser *parser, const struct probe *probe, const char *name)
 {
 	struct pmu *pmu = pmu_match(parser->catalog, probe->user ? "uprobe" : "kprobe", 0);
 	int r;
@@ -568,6 +530,21 @@ static int add(struct parser *parser, const struct probe *probe, const char *nam
 	return r;
 }
 
+/* The functions that match a pattern, of the events of a recording or of a file or the kernel. */
+static int create_matching(struct parser *parser, const char *at, struct probe *probe,
+	const struct attar_event_option *args, const char *name)
+{
+	int r = 0;
+
+	if (parser->catalog->tracefs.recorded)
+		return probe_pattern_add_recorded(parser, name);
+	if (probe->user && probe->file)
+		r = find_file(parser, at, probe);
+	else if (probe->user && probe_search(parser->catalog, parser->list, probe) < 0)
+		r = parser_context(parser, at, -ENOENT);
+	return r == 0 ? probe_pattern_add(parser, at, probe, args, name) : r;
+}
+
 /* Finds what is probed, unless the event is of a recording. */
 static int create(struct parser *parser, const char *at, struct probe *probe, const char *name)
 {
@@ -575,7 +552,7 @@ static int create(struct parser *parser, const char *at, struct probe *probe, co
 
 	if (!parser->catalog->tracefs.recorded)
 		r = probe->user ? find_user(parser, at, probe) : find_kernel(parser, at, probe);
-	return r == 0 ? add(parser, probe, name) : r;
+	return r == 0 ? probe_add(parser, probe, name) : r;
 }
 
 /* As it is written; of FILE:function, the same as of function@"FILE". NULL: out of memory. */
@@ -593,10 +570,17 @@ static const char *name_of(struct parser *parser, const struct probe *probe, con
 	return buf_failed(&name) ? NULL : list_text(parser->list, name.data, name.len);
 }
 
+/* Each function of the pattern has its own arguments. */
+static bool is_family(const struct probe *probe, const struct attar_event_option *args)
+{
+	return probe->is_pattern && !probe->user && probe_args_are_c(args);
+}
+
 int probe_parse(struct parser *parser, const char *word, size_t n)
 {
 	struct probe probe = {.user = word[0] == 'u', .ret = word[1] == 'r'};
 	const char *at = parser->p, *name;
+	const struct attar_event_option *args;
 	struct parts parts = {0};
 	int r = probe.user ? read_user_place(parser, &probe) : read_place(parser, &probe);
 
@@ -609,11 +593,13 @@ int probe_parse(struct parser *parser, const char *word, size_t n)
 		modifier_take_early(parser);
 		r = parts_parse(parser, true, &parts);
 	}
-	if (r == 0)
-		r = take_args(parser, &parts, &probe);
+	args = args_of(&parts);
+	if (r == 0 && args && !is_family(&probe, args))
+		r = take_args(parser, args, &probe);
 	if (r < 0)
 		return r;
-	r = create(parser, at, &probe, name);
+	r = probe.is_pattern ? create_matching(parser, at, &probe, args, name)
+			     : create(parser, at, &probe, name);
 	if (r < 0 && r != -ENOMEM && parts_are_optional(&parts)) {
 		attar_error_clear();
 		return 0;

@@ -10,6 +10,9 @@
 /* "kprobe:", "kretprobe:", "uprobe:", "uretprobe:" with parser->p after the colon. */
 int probe_parse(struct parser *parser, const char *word, size_t n);
 
+/* Adds the event of a probe, whose name is owned by the list. */
+int probe_add(struct parser *parser, const struct probe *probe, const char *name);
+
 /* Fails and lists the events of the recording. */
 int probe_not_recorded(struct parser *parser);
 

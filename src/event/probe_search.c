@@ -9,6 +9,7 @@
 #include "base/proc_tree.h"
 #include "elf/function.h"
 #include "event/probe.h"
+#include "event/probe_pattern.h"
 #include "event/usdt_files.h"
 
 enum { PID_MAX = 4194304 };
@@ -40,12 +41,21 @@ static enum rank rank_of(const struct probe_search *s, const struct usdt_file *f
 	return RANK_OTHER;
 }
 
+/* Whether the file has the function, or one that matches the pattern. */
+static bool probe_search_has(
+	const struct usdt_file *file, const struct probe *probe, uint64_t *ret_offset)
+{
+	return probe->is_pattern
+		       ? probe_pattern_is_in(file->link, file->path, probe->func) > 0
+		       : elf_function_offset(file->link, file->path, probe->func, ret_offset) == 0;
+}
+
 static int search_file(void *ctx, const struct usdt_file *file)
 {
 	struct probe_search *s = ctx;
 	enum rank rank = rank_of(s, file);
 	size_t before = s->seen.n;
-	uint64_t offset;
+	uint64_t offset = 0;
 
 	if (rank >= s->rank)
 		return 0;
@@ -53,7 +63,7 @@ static int search_file(void *ctx, const struct usdt_file *file)
 		return base_oom();
 	if (s->seen.n == before)
 		return 0;
-	if (elf_function_offset(file->link, file->path, s->probe->func, &offset) < 0) {
+	if (!probe_search_has(file, s->probe, &offset)) {
 		attar_error_clear(); /* most files do not have it */
 		return 0;
 	}

@@ -78,6 +78,10 @@ static int deliver_shared(struct attar_run *run, uint32_t number, struct attar_e
 	const uint64_t delivered = run->notes.delivered, dropped = run->notes.dropped;
 	int r;
 
+	if (run->sources.list.at[number].spec->place) {
+		number = source_at_place(&run->sources, number, ev->record);
+		return number == NO_SOURCE ? 0 : deliver_to(run, &run->sources.list.at[number], ev);
+	}
 	do {
 		r = deliver_to(run, &run->sources.list.at[number], ev);
 		number = run->sources.list.at[number].shared.next;

@@ -41,10 +41,12 @@ struct common_opts {
 	/* duration and limits */
 	uint64_t interval, duration; /* ns */
 	uint64_t count;              /* events, 0: no limit */
+	const char *btf;             /* a file with the kernel's types; NULL: the running one's */
+	uint64_t probes;             /* functions that a pattern may match, 0: the default */
 	/* ring buffers */
-	uint64_t mmap_pages; /* 0: the default */
-	uint64_t buffer;     /* bytes of events that wait to be printed */
-	double watermark;    /* percent of a ring; 0: see run/rings.c */
+	uint64_t mmap_pages;   /* 0: the default */
+	uint64_t buffer;       /* bytes of events that wait to be printed */
+	double watermark;      /* percent of a ring; 0: see run/rings.c */
 	const char *in_kernel; /* auto, yes, no; NULL: auto */
 	/* attar itself */
 	uint64_t usage_self; /* ns */

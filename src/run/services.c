@@ -367,6 +367,9 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 	}
 	if (attar_catalog_new(&opts, &run->catalog) < 0)
 		return NULL;
+	run->catalog->has_places = true;
+	run->catalog->btf_file = run->opts.btf;
+	run->catalog->probes_max = run->opts.probes;
 	run->catalog->descendants = run->opts.pids && !run->opts.no_children;
 	catalog_resolver(run->catalog, name_function, run);
 	return run->catalog;

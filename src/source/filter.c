@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "event/kernel_filter.h"
 #include "perf/modes.h"
+#include "source/share.h"
 #include "source/source.h"
 
 int source_filter_choose(const struct attar_event_spec *spec, bool in_kernel,
@@ -24,7 +25,8 @@ int source_filter_choose(const struct attar_event_spec *spec, bool in_kernel,
 static int own_filter(struct source *s, const char *filter)
 {
 	s->is_filtered = filter;
-	return kernel_filter_text(s->spec, filter, s->keeps_own, &s->filter);
+	return kernel_filter_text(s->spec, filter, s->is_place_filtered ? s->spec->place : 0,
+		s->keeps_own, &s->filter);
 }
 
 int source_set_filter(struct source_set *set, struct source *s)
@@ -51,6 +53,24 @@ int source_set_filter(struct source_set *set, struct source *s)
 		log_debug("filter '%s' of '%s' runs in the kernel", CLIP(spec->filter),
 			CLIP(s->name));
 	return own_filter(s, choice.in_kernel ? spec->filter : NULL);
+}
+
+/* With a counter of its own, the source is to have the samples of its place only. */
+int source_filter_place(const struct source_set *set, struct source *s)
+{
+	char *text;
+	int r;
+
+	if (!s->spec || !s->spec->place || s->is_place_filtered ||
+		(source_is_shareable(set, s) && set->ops->can_share(set->ctx, s, s)))
+		return 0;
+	r = kernel_filter_text(s->spec, s->filter, s->spec->place, s->keeps_own, &text);
+	if (r < 0)
+		return r;
+	free(s->filter);
+	s->filter = text;
+	s->is_place_filtered = true;
+	return 0;
 }
 
 int source_replace_filter(struct source_set *set, struct source *s, const char *text)
@@ -129,9 +149,40 @@ static bool convert(
 	return size > 0;
 }
 
+/* Arguments follow the address of the probe, or of the function and of its caller. */
+static uint32_t place_of(const struct source *s, const struct attar_sample *sample)
+{
+	const size_t offset = attar_format_field(s->spec->format, "__probe_ret_ip") ? 24 : 16;
+	uint32_t place = 0;
+
+	if (sample->raw && sample->raw_size >= offset + sizeof(place))
+		memcpy(&place, (const char *)sample->raw + offset, sizeof(place));
+	return place;
+}
+
+uint32_t source_at_place(
+	const struct source_set *set, uint32_t number, const struct attar_record *record)
+{
+	const struct source *s = &set->list.at[number], *other;
+	uint32_t place = place_of(s, &record->sample);
+
+	if (place == s->spec->place)
+		return number;
+	/* those of a pattern are in the order of their places */
+	if (place > s->spec->place && place - s->spec->place < set->list.n - number) {
+		other = s + (place - s->spec->place);
+		if (other->shared.is_on && other->shared.owner == number && other->spec &&
+			other->spec->place == place && other->spec->format == s->spec->format)
+			return (uint32_t)(other - set->list.at);
+	}
+	return NO_SOURCE;
+}
+
 bool source_takes(const struct source_set *set, const struct source *s, struct attar_record *record,
 	const struct attar_event *event)
 {
+	if (s->spec && s->spec->place && place_of(s, &record->sample) != s->spec->place)
+		return false;
 	return modes_have(s->modes, record->misc) && (!s->usdt || convert(set, s, record)) &&
 	       (!s->keep || source_keeps(s->keep, event));
 }

@@ -5,7 +5,7 @@
 #include "perf/modes.h"
 
 /* Each sample of the counter stands for one occurrence, whatever its source. */
-static bool is_shareable(const struct source_set *set, const struct source *s)
+bool source_is_shareable(const struct source_set *set, const struct source *s)
 {
 	return s->spec && s->spec->kind != ATTAR_EVENT_USER && s->attr.sample_period == 1 &&
 	       !s->attr.freq && !s->usdt && !set->are_recorded;
@@ -24,8 +24,8 @@ static bool have_same_attr(const struct source *a, const struct source *b)
 /* Whether they can have one counter, if their attributes are the same. */
 static bool can_share(const struct source_set *set, const struct source *a, const struct source *b)
 {
-	return is_shareable(set, a) && is_shareable(set, b) && is_same_text(a->filter, b->filter) &&
-	       set->ops->can_share(set->ctx, a, b);
+	return source_is_shareable(set, a) && source_is_shareable(set, b) &&
+	       is_same_text(a->filter, b->filter) && set->ops->can_share(set->ctx, a, b);
 }
 
 /* ---- the same software event in several modes ---- */
@@ -80,7 +80,7 @@ static void warn_of_common_ids(const struct source_set *set)
 /* The source whose counter s can use; NULL: none. */
 static struct source *owner_of(const struct source_set *set, const struct source *s)
 {
-	if (!is_shareable(set, s))
+	if (!source_is_shareable(set, s))
 		return NULL;
 	for (struct source *it = set->list.at; it < s; it++)
 		if (it->counter && have_same_attr(it, s) && can_share(set, it, s))

@@ -18,6 +18,12 @@
 /* Before the sources are opened: gives those that can share a counter the same modes. */
 void sources_join(struct source_set *set);
 
+/*
+ * Whether a source can use a counter of another: each sample stands for one occurrence, and the
+ * records are not copied.
+ */
+bool source_is_shareable(const struct source_set *set, const struct source *s);
+
 /* Whether a source that is being opened uses the counter of an earlier one. */
 bool source_shares(const struct source_set *set, const struct source *s);
 

@@ -38,6 +38,9 @@ static int open_next(struct source_set *set, struct source *s, struct skipped_ev
 {
 	int r;
 
+	r = source_filter_place(set, s);
+	if (r < 0)
+		return r;
 	if (source_shares(set, s))
 		return 0;
 	r = set->ops->opening ? set->ops->opening(set->ctx, (size_t)(s - set->list.at)) : 0;

@@ -31,7 +31,8 @@ struct source {
 	struct usdt *usdt;    /* converts its records; NULL: they are delivered unchanged */
 	bool only_unshared;   /* with usdt: only samples of processes in programs.unshared count */
 	bool is_left_out;     /* matched by a pattern and refused: see event/skipped_events.h */
-	unsigned modes;       /* samples in these only, see perf/modes.h; 0: in all */
+	bool is_place_filtered; /* by the kernel: records are of this place of a probe only */
+	unsigned modes;         /* samples in these only, see perf/modes.h; 0: in all */
 	struct source_sharing {
 		bool is_on;     /* it uses the counter of the source `owner` */
 		uint32_t owner; /* its number */
@@ -156,6 +157,9 @@ int source_filter_choose(const struct attar_event_spec *spec, bool in_kernel,
 /* Decides whether the kernel or attar applies the filter of a source of the kernel. */
 int source_set_filter(struct source_set *set, struct source *s);
 
+/* Before it is opened: limits a source of a pattern to its place if it has its own counter. */
+int source_filter_place(const struct source_set *set, struct source *s);
+
 /* Sets `text` in place of the source's filter, if the kernel can apply it: 1, otherwise 0. */
 int source_replace_filter(struct source_set *set, struct source *s, const char *text);
 
@@ -171,5 +175,12 @@ bool source_keeps(const struct filter *filter, const struct attar_event *event);
  */
 bool source_takes(const struct source_set *set, const struct source *s, struct attar_record *record,
 	const struct attar_event *event);
+
+/*
+ * The source with the number of a probe with many places that has the sample of a record; NO_SOURCE
+ * if it is a place of none.
+ */
+uint32_t source_at_place(
+	const struct source_set *set, uint32_t number, const struct attar_record *record);
 
 #endif

@@ -230,6 +230,8 @@ static int open_catalog(struct stream_events *e)
 	opts.pids = tasks.len ? buf_text(&tasks) : NULL;
 	r = attar_catalog_new(&opts, &e->catalog);
 	if (r == 0)
+		e->catalog->has_places = true;
+	if (r == 0)
 		catalog_resolver(e->catalog, name_function, e);
 	return r;
 }
@@ -301,7 +303,7 @@ static bool stream_events_concern(const struct stream_events *e, uint32_t number
 {
 	const struct source *s = number < e->sources.list.n ? &e->sources.list.at[number] : NULL;
 
-	return s && (s->usdt || s->keep || s->shared.next);
+	return s && (s->usdt || s->keep || s->shared.next || (s->spec && s->spec->place));
 }
 
 static bool stream_events_take(

@@ -5,10 +5,17 @@
 
 #include "tracefs/tracefs.h"
 
+/*
+ * The field of an event with many places that has the number of the place, from 1. It is not among
+ * the fields of its struct attar_format.
+ */
+#define PROBE_PLACE "__probe_place"
+
 /* A probe location. Strings are borrowed. */
 struct probe {
 	bool user;         /* uprobe in a file; otherwise a kprobe */
 	bool ret;          /* at the function's return */
+	bool is_pattern;   /* func is a pattern, see event/probe_pattern.h */
 	const char *func;  /* NULL if not given */
 	uint64_t offset;   /* bytes from func; else a kernel address, or an offset in the file */
 	const char *file;  /* path for messages, of uprobes; NULL: not needed */

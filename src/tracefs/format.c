@@ -10,6 +10,7 @@
 
 #include "base/check_arg.h"
 #include "base/suggest.h"
+#include "tracefs/dynamic_event.h"
 
 struct span {
 	const char *at;
@@ -281,6 +282,20 @@ static int read_place(struct span rest, struct attar_field *field)
 	return 0;
 }
 
+/* Events of one probe with many places have its number for attar alone. */
+static bool is_place(struct span name)
+{
+	return name.n == strlen(PROBE_PLACE) && !memcmp(name.at, PROBE_PLACE, name.n);
+}
+
+static void cut_text(char *text, const char *part)
+{
+	char *at = strstr(text, part);
+
+	if (at)
+		memmove(at, at + strlen(part), strlen(at + strlen(part)) + 1);
+}
+
 static int add_field(struct format *f, struct span line)
 {
 	const char *semicolon = memchr(line.at, ';', line.n);
@@ -295,6 +310,8 @@ static int add_field(struct format *f, struct span line)
 		return -EBADMSG;
 	if (read_place((struct span){semicolon + 1, line.n - n - 1}, &field) < 0)
 		return -EBADMSG;
+	if (is_place(d.name))
+		return 0;
 	classify(&field, &d);
 	if (field.place != ATTAR_FIELD_FIXED && field.size < 4)
 		return -EBADMSG;
@@ -347,6 +364,10 @@ static int read_text(struct format *f, struct span rest)
 
 		if (skip(&rest, "print fmt:")) { /* last line: arbitrary text */
 			f->pub.print = format_keep(f, trim(rest), (struct span){rest.at, 0});
+			if (f->pub.print) {
+				cut_text((char *)f->pub.print, " " PROBE_PLACE "=%u");
+				cut_text((char *)f->pub.print, ", REC->" PROBE_PLACE);
+			}
 			break;
 		}
 		line = cut_line(&rest);

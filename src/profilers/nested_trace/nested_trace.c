@@ -34,6 +34,36 @@ static uint32_t number_of(struct nested_trace *t, const char *name)
 	return ACCOMPANIES + t->n_accompany++;
 }
 
+static bool is_return(const struct attar_event_spec *spec)
+{
+	return !strncmp(spec->name, "uretprobe:", 10) || !strncmp(spec->name, "kretprobe:", 10);
+}
+
+/* Of a pattern of probes, each function has its entry, and its exit by the same name. */
+static bool is_of_functions(const struct attar_event_spec *spec)
+{
+	return spec && spec->kind == ATTAR_EVENT_PROBE && spec->pattern && !spec->alias;
+}
+
+static void learn_function(
+	struct nested_trace *t, const struct attar_event_spec *spec, struct nested_event *event)
+{
+	const char *function = strchr(spec->name, ':');
+	const struct nested_event *e;
+
+	event->is_exit = is_return(spec);
+	for (uint32_t i = 0; event->is_exit && (e = by_source_at(&t->events, i)); i++) {
+		const char *colon = e->name && !e->is_exit ? strchr(e->name, ':') : NULL;
+
+		if (!colon || strcmp(colon, function) != 0)
+			continue;
+		event->function = e->function;
+		return;
+	}
+	event->function = t->n_asked / 2;
+	t->n_asked += 2;
+}
+
 /* An event that a program registers is the entry or the exit that it was found for. */
 static int nested_trace_learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
@@ -48,6 +78,8 @@ static int nested_trace_learn(struct attar_run *run, void *self, uint32_t source
 		e->is_exit = asked->is_exit;
 	} else if (accompanies(spec)) {
 		e->function = number_of(t, attar_run_source_name(run, source));
+	} else if (is_of_functions(spec)) {
+		learn_function(t, spec, e);
 	} else {
 		e->function = t->n_asked / 2;
 		e->is_exit = t->n_asked++ % 2;
@@ -76,12 +108,15 @@ static void forget(void *event)
 const char *nested_trace_function(const struct nested_trace *t, uint32_t function, bool of_exit)
 {
 	const struct nested_event *e;
-	uint32_t i = 0;
+	const char *name = "";
 
-	do
-		e = by_source_at(&t->events, i++);
-	while (e->function != function || e->is_exit != of_exit);
-	return e->name;
+	for (uint32_t i = 0; (e = by_source_at(&t->events, i)); i++)
+		if (e->function == function) {
+			name = e->name;
+			if (e->is_exit == of_exit)
+				break;
+		}
+	return name;
 }
 
 /* ---- keys ---- */
@@ -429,6 +464,51 @@ static bool is_same_twice(const char *text)
 	       !strncmp(text, text + half + 1, half);
 }
 
+/* The only event of -e from source `first` on, if it is of entries of functions; or NULL. */
+static const struct attar_event_spec *only_entries(struct attar_run *run, uint32_t first)
+{
+	const struct attar_event_spec *spec, *found = NULL;
+
+	for (uint32_t i = first; i < attar_run_sources(run); i++) {
+		spec = attar_run_source_spec(run, i);
+		if (accompanies(spec))
+			continue;
+		if (!spec || spec->kind != ATTAR_EVENT_PROBE || spec->alias || is_return(spec) ||
+			(strncmp(spec->name, "uprobe:", 7) && strncmp(spec->name, "kprobe:", 7)) ||
+			(found && found->item != spec->item))
+			return NULL;
+		found = spec;
+	}
+	return found;
+}
+
+/* Entries of functions alone: their exits are the returns. */
+static int add_returns(struct attar_run *run, struct nested_trace *t, uint32_t first)
+{
+	const struct attar_event_spec *spec = only_entries(run, first);
+	const char *entry;
+	char *text;
+	int r;
+
+	if (!spec)
+		return 0;
+	entry = spec->pattern ? spec->pattern : spec->name;
+	if (asprintf(&text, "%cret%s", *entry, entry + 1) < 0)
+		return -ENOMEM;
+	first = attar_run_sources(run);
+	r = attar_run_events(run, text, false, on_event);
+	free(text);
+	return r < 0 ? r : by_source_learn(&t->events, run, t, first);
+}
+
+static bool has_functions(struct attar_run *run, uint32_t first)
+{
+	for (; first < attar_run_sources(run); first++)
+		if (is_of_functions(attar_run_source_spec(run, first)))
+			return true;
+	return false;
+}
+
 /* Each -e has an entry and an exit, and may have events that accompany calls. */
 static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 {
@@ -440,8 +520,11 @@ static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 		r = attar_run_events(run, t->texts.at[i], false, on_event);
 		if (r == 0)
 			r = by_source_learn(&t->events, run, t, first);
+		if (r == 0)
+			r = add_returns(run, t, first);
 		n = t->n_asked - n;
-		if (r == 0 && n != 2 && (n || first == attar_run_sources(run)))
+		if (r == 0 && n != 2 && !has_functions(run, first) &&
+			(n || first == attar_run_sources(run)))
 			r = attar_fail(-EINVAL,
 				"-e '%s' has %u event%s: give an entry and an exit, separated by a "
 				"comma",
@@ -611,6 +694,7 @@ const struct attar_profiler profiler_nested_trace = {
 		"call tree of functions with entry and exit events: number of calls and duration",
 	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE | ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs",
+	.operand = "event",
 	.self_size = sizeof(struct nested_trace),
 	.options = options,
 	.examples = examples,

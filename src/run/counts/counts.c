@@ -128,7 +128,7 @@ static int set_filters(struct attar_run *run, const struct counted *c, size_t n)
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++)
-		if (c[i].pub.spec->filter)
+		if (c[i].pub.spec->filter || c[i].pub.spec->place)
 			r = run_count_filter(run, attar_group_counter(c->group, i), c[i].pub.spec);
 	return r;
 }

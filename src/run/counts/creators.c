@@ -2,6 +2,7 @@
 #include "run/counts/creators.h"
 
 #include "base/buf.h"
+#include "event/kernel_filter.h"
 #include "perf/counter.h"
 #include "perf/group.h"
 #include "perf/target.h"
@@ -61,8 +62,8 @@ static struct attar_counter *open_one(struct attar_run *run, const struct counte
 		return NULL;
 	fill_attr(c->counter, &attr);
 	r = attar_counter_open(creators_of(run)->target, &attr.attr, c->pub.name, 0, &own);
-	if (r == 0 && c->pub.spec->filter)
-		r = attar_counter_filter(own, c->pub.spec->filter);
+	if (r == 0)
+		r = kernel_filter_count(own, c->pub.spec);
 	if (r == 0)
 		return own;
 	attar_error_clear();

@@ -366,7 +366,7 @@ int run_count_filter(
 				choice.why,
 				choice.is_of_users ? "; 'attar top' counts by such a filter" : ""));
 	if (r == 0) {
-		r = attar_counter_filter(counter, spec->filter);
+		r = kernel_filter_count(counter, spec);
 		if (r == -EINVAL)
 			r = filter_refused(spec, spec->filter);
 	}

@@ -191,7 +191,8 @@ static bool has_recorded_name(
 
 	if (!spec)
 		return false;
-	if (!spec->text) { /* add_recorded() */
+	/* of add_recorded(), and of a pattern of functions */
+	if (!spec->text || (spec->pattern && spec->kind == ATTAR_EVENT_PROBE)) {
 		*ret_name = spec->name;
 		*ret_len = strlen(spec->name);
 		return true;
@@ -326,8 +327,8 @@ static bool is_plain(const struct attar_run *run, const struct replay_sources *e
 	const struct source *s;
 
 	if (event->numbers.n != 1 || run->select.cpus.n ||
-		(!run->select.is_on && (run->select.pids.n || run->select.tids.n ||
-						run->select.has_names)))
+		(!run->select.is_on &&
+			(run->select.pids.n || run->select.tids.n || run->select.has_names)))
 		return false;
 	s = &run->sources.list.at[event->numbers.at[0]];
 	return !s->keep && !s->modes && (!source_spec(s) || !source_spec(s)->n_only_cpus);
