@@ -191,7 +191,8 @@ static __always_inline bool copy(struct calls_record *record, int i, const struc
 		size = (how->count == 1          ? arguments[1]
 			       : how->count == 2 ? arguments[2]
 			       : how->count == 3 ? arguments[3]
-						 : arguments[4]) *
+			       : how->count == 4 ? arguments[4]
+						 : arguments[5]) *
 		       (how->unit ? how->unit : 1);
 	else if (how->kind == CALLS_COPY_RESULT)
 		size = result < 0 ? 0 : result * (how->unit ? how->unit : 1);

@@ -2,18 +2,29 @@
 /* System calls as lines; the expected ones are what strace 6.1 prints. */
 #include "unit.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
 
 #include "profilers/calls/line.h"
 
 #define MEMORY(text_)                                                                              \
 	{                                                                                          \
 		.at = (text_), .n = sizeof(text_) - 1                                              \
+	}
+
+#define BYTES(object_)                                                                             \
+	{                                                                                          \
+		.at = (const char *)&(object_), .n = sizeof(object_)                               \
 	}
 
 static struct calls_line line = {.at = (char[1024]){0}, .max = 1024, .text_max = 32};
@@ -143,6 +154,93 @@ static void test_arguments_that_depend_on_others(void **state)
 		"prctl(PR_SET_PDEATHSIG, SIGKILL) = 0");
 }
 
+static void test_structures(void **state)
+{
+	const struct timespec time = {.tv_sec = 1, .tv_nsec = 5};
+	const struct stat file = {.st_mode = S_IFREG | 0644, .st_size = 7},
+			  device = {.st_mode = S_IFCHR | 0620, .st_rdev = makedev(136, 1)};
+	const uint64_t action[4] = {1, 0x14000000, 0x1000, 0x4000}, signals = ~UINT64_C(0x80040100),
+		       limit[2] = {8 << 20, UINT64_MAX};
+	const int status = 3 << 8, killed = SIGKILL, pair[2] = {3, 4};
+	const struct sockaddr_in address = {.sin_family = AF_INET,
+		.sin_port = htons(80),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct pollfd polls[2] = {{3, POLLIN, POLLIN | POLLHUP}, {4, POLLOUT, 0}};
+	const struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = 9};
+
+	check((struct calls_call){.name = "nanosleep", .args = {16}, .memory = {BYTES(time)}},
+		"nanosleep({tv_sec=1, tv_nsec=5}, NULL) = 0");
+	check((struct calls_call){.name = "nanosleep",
+		      .args = {16},
+		      .memory = {{.at = (const char *)&time, .n = 8}}},
+		"nanosleep(0x10, NULL) = 0");
+	check((struct calls_call){.name = "fstat", .args = {3, 16}, .memory = {[1] = BYTES(file)}},
+		"fstat(3, {st_mode=S_IFREG|0644, st_size=7, ...}) = 0");
+	check(
+		(struct calls_call){
+			.name = "fstat", .args = {1, 16}, .memory = {[1] = BYTES(device)}},
+		"fstat(1, {st_mode=S_IFCHR|0620, st_rdev=makedev(0x88, 0x1), ...}) = 0");
+	check((struct calls_call){.name = "rt_sigaction",
+		      .args = {SIGINT, 16, 0, 8},
+		      .memory = {[1] = BYTES(action)}},
+		"rt_sigaction(SIGINT, {sa_handler=SIG_IGN, sa_mask=[TERM], "
+		"sa_flags=SA_RESTORER|SA_RESTART, sa_restorer=0x1000}, NULL, 8) = 0");
+	check((struct calls_call){.name = "rt_sigprocmask",
+		      .args = {2, 16, 0, 8},
+		      .memory = {[1] = BYTES(signals)}},
+		"rt_sigprocmask(SIG_SETMASK, ~[KILL STOP RTMIN], NULL, 8) = 0");
+	check(
+		(struct calls_call){
+			.name = "prlimit64", .args = {0, 3, 0, 16}, .memory = {[3] = BYTES(limit)}},
+		"prlimit64(0, RLIMIT_STACK, NULL, {rlim_cur=8192*1024, "
+		"rlim_max=RLIM64_INFINITY}) = 0");
+	check((struct calls_call){.name = "wait4",
+		      .args = {(uint64_t)-1, 16},
+		      .memory = {[1] = BYTES(status)},
+		      .result = 9},
+		"wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 3}], 0, NULL) = 9");
+	check((struct calls_call){.name = "wait4",
+		      .args = {(uint64_t)-1, 16, 1},
+		      .memory = {[1] = BYTES(killed)},
+		      .result = 9},
+		"wait4(-1, [{WIFSIGNALED(s) && WTERMSIG(s) == SIGKILL}], WNOHANG, NULL) = 9");
+	check((struct calls_call){.name = "pipe2", .args = {16, 0}, .memory = {BYTES(pair)}},
+		"pipe2([3, 4], 0) = 0");
+	check((struct calls_call){.name = "connect",
+		      .args = {3, 16, sizeof(address)},
+		      .memory = {[1] = BYTES(address)},
+		      .result = -ECONNREFUSED},
+		"connect(3, {sa_family=AF_INET, sin_port=htons(80), "
+		"sin_addr=inet_addr(\"127.0.0.1\")}, 16) = -1 ECONNREFUSED (Connection refused)");
+	check((struct calls_call){.name = "connect",
+		      .args = {3, 16, 110},
+		      .memory = {[1] = MEMORY("\1\0/run/x\0\0")}},
+		"connect(3, {sa_family=AF_UNIX, sun_path=\"/run/x\"}, 110) = 0");
+	check((struct calls_call){.name = "connect",
+		      .args = {3, 16, 1},
+		      .memory = {[1] = MEMORY("\1")},
+		      .result = -EINVAL},
+		"connect(3, 0x10, 1) = -1 EINVAL (Invalid argument)");
+	check(
+		(struct calls_call){
+			.name = "poll", .args = {16, 2, 5}, .memory = {BYTES(polls)}, .result = 1},
+		"poll([{fd=3, events=POLLIN}, {fd=4, events=POLLOUT}], 2, 5) = 1 "
+		"([{fd=3, revents=POLLIN|POLLHUP}])");
+	check((struct calls_call){.name = "poll", .args = {0, 0, 5}, .result = 0},
+		"poll(NULL, 0, 5) = 0 (Timeout)");
+	check(
+		(struct calls_call){
+			.name = "epoll_ctl", .args = {5, 1, 3, 16}, .memory = {[3] = BYTES(event)}},
+		"epoll_ctl(5, EPOLL_CTL_ADD, 3, {events=EPOLLIN|EPOLLET, data={u32=9, u64=9}}) = "
+		"0");
+	check((struct calls_call){.name = "futex",
+		      .args = {16, 128, 2, 16},
+		      .memory = {[3] = BYTES(time)},
+		      .result = -ETIMEDOUT},
+		"futex(0x10, FUTEX_WAIT_PRIVATE, 2, {tv_sec=1, tv_nsec=5}) = -1 ETIMEDOUT "
+		"(Connection timed out)");
+}
+
 static void test_results(void **state)
 {
 	check((struct calls_call){.name = "umask", .args = {027}, .result = 022},
@@ -203,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_without_names),
 		cmocka_unit_test(test_texts_are_escaped),
 		cmocka_unit_test(test_arguments_that_depend_on_others),
+		cmocka_unit_test(test_structures),
 		cmocka_unit_test(test_results),
 		cmocka_unit_test(test_a_call_that_has_not_ended),
 		cmocka_unit_test(test_long_lines_are_cut),

@@ -417,12 +417,26 @@ static int calls_open_table(struct calls *c, struct attar_run *run)
 	return r < 0 ? r : 0;
 }
 
+static struct calls_copy calls_copy_struct(const struct calls_struct *how, unsigned i)
+{
+	bool is_array = how->by_result || how->by_next;
+
+	return (struct calls_copy){.kind = how->by_result ? CALLS_COPY_RESULT
+					   : how->by_next ? CALLS_COPY_SIZED
+							  : CALLS_COPY_BYTES,
+		.max = (uint16_t)(is_array ? how->size * how->max : how->size),
+		.unit = is_array ? how->size : 0,
+		.count = (uint8_t)(i + 1),
+		.at_exit = how->at_exit};
+}
+
 /* What is copied of an argument; kind CALLS_COPY_NONE: nothing. */
-static struct calls_copy calls_copy_of(const struct calls *c, enum calls_kind kind, unsigned i)
+static struct calls_copy calls_copy_of(
+	const struct calls *c, const struct calls_arg *arg, unsigned i)
 {
 	const uint16_t max = (uint16_t)(c->text_max < CALLS_COPY_MAX ? c->text_max + 1 : 0);
 
-	switch (kind) {
+	switch (arg->kind) {
 	case CALLS_PATH:
 	case CALLS_TEXT:
 		return (struct calls_copy){.kind = CALLS_COPY_STRING};
@@ -432,6 +446,8 @@ static struct calls_copy calls_copy_of(const struct calls *c, enum calls_kind ki
 	case CALLS_OUT:
 	case CALLS_RANDOM:
 		return (struct calls_copy){.kind = CALLS_COPY_RESULT, .at_exit = true, .max = max};
+	case CALLS_STRUCT:
+		return calls_copy_struct(arg->struct_, i);
 	default:
 		return (struct calls_copy){.kind = CALLS_COPY_NONE};
 	}
@@ -450,7 +466,7 @@ static int calls_open_copies(struct calls *c, struct attar_run *run)
 			continue;
 		for (unsigned i = 0; r > 0 && i < CALLS_ARGS; i++) {
 			const struct calls_copy copy =
-				calls_copy_of(c, entry->signature->args[i].kind, i);
+				calls_copy_of(c, &entry->signature->args[i], i);
 
 			if (copy.kind != CALLS_COPY_NONE)
 				r = run_copy_call(run, number, i, &copy);

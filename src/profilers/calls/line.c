@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,8 +52,7 @@ static size_t escape_byte(char out[8], unsigned char c, int next)
 	return (size_t)sprintf(out, next >= '0' && next <= '7' ? "\\%03o" : "\\%o", c);
 }
 
-/* is_hex: all bytes are numbers. is_cut: "..." follows. */
-static void line_quote(
+void calls_line_quote(
 	struct calls_line *line, const char *bytes, size_t n, bool is_hex, bool is_cut)
 {
 	char out[8];
@@ -120,7 +120,7 @@ void calls_line_pointer(struct calls_line *line, uint64_t address)
 	calls_line_add(line, address ? "%#" PRIx64 : "NULL", address);
 }
 
-static void line_fd(struct calls_line *line, pid_t pid, int fd)
+void calls_line_fd(struct calls_line *line, pid_t pid, int fd)
 {
 	calls_line_add(line, "%d", fd);
 	if (line->name_fd && fd >= 0)
@@ -170,6 +170,14 @@ static void line_socket_option(
 
 /* ---- memory ---- */
 
+/* Of memory that is not known. */
+static void line_address(struct calls_line *line, const struct calls_call *call, unsigned i)
+{
+	calls_line_pointer(line, call->args[i]);
+	if (call->memory[i].is_lost)
+		calls_line_add(line, " /* lost */");
+}
+
 static void line_memory(
 	struct calls_line *line, const struct calls_call *call, unsigned i, bool is_path)
 {
@@ -178,16 +186,26 @@ static void line_memory(
 	bool is_cut = memory->is_cut;
 
 	if (!memory->at) {
-		calls_line_pointer(line, call->args[i]);
-		if (memory->is_lost)
-			calls_line_add(line, " /* lost */");
+		line_address(line, call, i);
 		return;
 	}
 	if (!is_path && n > line->text_max) {
 		n = line->text_max;
 		is_cut = true;
 	}
-	line_quote(line, memory->at, n, call->signature->args[i].kind == CALLS_RANDOM, is_cut);
+	calls_line_quote(
+		line, memory->at, n, call->signature->args[i].kind == CALLS_RANDOM, is_cut);
+}
+
+void calls_line_struct(struct calls_line *line, const struct calls_call *call, unsigned i)
+{
+	const struct calls_struct *how = call->signature->args[i].struct_;
+	const struct calls_memory *memory = &call->memory[i];
+
+	if (memory->at && (!how->is_whole || memory->n >= how->size))
+		how->show(line, call, i, memory->at, memory->n);
+	else
+		line_address(line, call, i);
 }
 
 /* ---- arguments ---- */
@@ -233,7 +251,7 @@ static void line_arg(struct calls_line *line, const struct calls_call *call, uns
 		}
 		/* fallthrough */
 	case CALLS_FD:
-		line_fd(line, call->pid, (int)value);
+		calls_line_fd(line, call->pid, (int)value);
 		break;
 	case CALLS_DEVICE:
 		calls_line_add(line, "makedev(%#x, %#x)", major(value), minor(value));
@@ -249,6 +267,9 @@ static void line_arg(struct calls_line *line, const struct calls_call *call, uns
 		break;
 	case CALLS_NAMES:
 		calls_line_names(line, arg->names, value);
+		break;
+	case CALLS_STRUCT:
+		calls_line_struct(line, call, i);
 		break;
 	case CALLS_SIGNAL:
 		calls_line_signal(line, (int)value);
@@ -323,7 +344,7 @@ static void line_fcntl_result(struct calls_line *line, const struct calls_call *
 	switch ((int)call->args[1]) {
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
-		line_fd(line, call->pid, (int)result);
+		calls_line_fd(line, call->pid, (int)result);
 		break;
 	case F_GETFD:
 		calls_line_add(line, result ? "%#" PRIx64 " (flags " : "%" PRIx64, result);
@@ -341,6 +362,33 @@ static void line_fcntl_result(struct calls_line *line, const struct calls_call *
 	default:
 		calls_line_add(line, "%" PRId64, call->result);
 	}
+}
+
+/* The descriptors that are ready, from the structures of the first argument. */
+static void line_poll_result(struct calls_line *line, const struct calls_call *call)
+{
+	const struct calls_memory *memory = &call->memory[0];
+	const char *between = " ([";
+
+	calls_line_add(line, "%" PRId64, call->result);
+	if (!call->result)
+		calls_line_add(line, " (Timeout)");
+	for (size_t at = 0; memory->at && at + sizeof(struct pollfd) <= memory->n;
+		at += sizeof(struct pollfd)) {
+		struct pollfd poll;
+
+		memcpy(&poll, memory->at + at, sizeof(poll));
+		if (!poll.revents)
+			continue;
+		calls_line_add(line, "%s{fd=", between);
+		calls_line_fd(line, call->pid, poll.fd);
+		calls_line_add(line, ", revents=");
+		calls_line_names(line, &calls_names_poll, (uint16_t)poll.revents);
+		calls_line_add(line, "}");
+		between = ", ";
+	}
+	if (*between == ',')
+		calls_line_add(line, "])");
 }
 
 void calls_line_result(struct calls_line *line, const struct calls_call *call)
@@ -366,13 +414,16 @@ void calls_line_result(struct calls_line *line, const struct calls_call *call)
 		calls_line_add(line, "%#" PRIx64, (uint64_t)call->result);
 		break;
 	case CALLS_RETURNS_FD:
-		line_fd(line, call->pid, (int)call->result);
+		calls_line_fd(line, call->pid, (int)call->result);
 		break;
 	case CALLS_RETURNS_OCTAL:
 		calls_line_add(line, "%#03" PRIo64, (uint64_t)call->result);
 		break;
 	case CALLS_RETURNS_FCNTL:
 		line_fcntl_result(line, call);
+		break;
+	case CALLS_RETURNS_POLL:
+		line_poll_result(line, call);
 		break;
 	default:
 		calls_line_add(line, "%" PRId64, call->result);

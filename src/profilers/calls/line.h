@@ -56,17 +56,28 @@ static inline bool calls_has_failed(int64_t result)
 void calls_line_add(struct calls_line *line, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * Bytes in quotes; those that cannot be printed are escaped as in C, or with is_hex all of them.
+ * is_cut: "..." follows.
+ */
+void calls_line_quote(
+	struct calls_line *line, const char *bytes, size_t n, bool is_hex, bool is_cut);
+
 /* A number by its names. */
 void calls_line_names(struct calls_line *line, const struct calls_names *names, uint64_t value);
 
 /* A pointer; "NULL" for 0. */
 void calls_line_pointer(struct calls_line *line, uint64_t address);
 
+void calls_line_fd(struct calls_line *line, pid_t pid, int fd);
 void calls_line_signal(struct calls_line *line, int signal);
 
 /* name(arguments), and its end: " = result" with the error, or " <unfinished ...>". */
 void calls_line_args(struct calls_line *line, const struct calls_call *call);
 void calls_line_result(struct calls_line *line, const struct calls_call *call);
+
+/* A structure that was copied, or its address. */
+void calls_line_struct(struct calls_line *line, const struct calls_call *call, unsigned i);
 
 /* The arguments from number i on of a call whose signature says CALLS_SPECIAL. */
 void calls_line_special(struct calls_line *line, const struct calls_call *call, unsigned i);

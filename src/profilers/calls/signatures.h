@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "calls/names.h"
+#include "calls/structs.h"
 
 enum { CALLS_ARGS = 6, CALLS_NUMBERS = 512 /* system calls with lower numbers */ };
 
@@ -31,6 +32,7 @@ enum calls_kind {
 	CALLS_RANDOM, /* likewise, as hexadecimal numbers */
 	CALLS_NAMES,
 	CALLS_SIGNAL,
+	CALLS_STRUCT,
 	CALLS_OPEN_MODE, /* only with O_CREAT or O_TMPFILE before it */
 	CALLS_SPECIAL,   /* with the function of the call, which prints all that follow */
 	CALLS_ID,        /* of a user or group; -1 */
@@ -41,7 +43,8 @@ enum calls_kind {
 
 struct calls_arg {
 	enum calls_kind kind;
-	const struct calls_names *names; /* CALLS_NAMES */
+	const struct calls_names *names;    /* CALLS_NAMES */
+	const struct calls_struct *struct_; /* CALLS_STRUCT */
 };
 
 enum calls_result {
@@ -50,6 +53,7 @@ enum calls_result {
 	CALLS_RETURNS_FD,
 	CALLS_RETURNS_OCTAL,
 	CALLS_RETURNS_FCNTL,
+	CALLS_RETURNS_POLL,
 	CALLS_RETURNS_NOTHING, /* it does not return */
 };
 

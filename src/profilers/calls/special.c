@@ -118,8 +118,8 @@ static void special_futex(struct calls_line *line, const struct calls_call *call
 	switch (kind) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
-		calls_line_add(line, ", %" PRIu32, value);
-		special_pointer(line, ", ", call->args[3]);
+		calls_line_add(line, ", %" PRIu32 ", ", value);
+		calls_line_struct(line, call, 3);
 		if (kind == FUTEX_WAIT_BITSET)
 			special_futex_mask(line, call->args[5]);
 		break;
@@ -139,7 +139,8 @@ static void special_futex(struct calls_line *line, const struct calls_call *call
 			calls_line_add(line, ", %#" PRIx32, (uint32_t)call->args[5]);
 		break;
 	case FUTEX_LOCK_PI:
-		special_pointer(line, ", ", call->args[3]);
+		calls_line_add(line, ", ");
+		calls_line_struct(line, call, 3);
 		break;
 	case FUTEX_UNLOCK_PI:
 	case FUTEX_TRYLOCK_PI:
