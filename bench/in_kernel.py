@@ -2,18 +2,22 @@
 """Counting in the kernel, compared with counting the delivered events, and with bpftrace.
 
 A program on the first CPU makes two million getppid() calls as fast as it can, more than a million
-events per second, which attar syscount and syscalls count; and two processes on the last CPU pass a
-byte back and forth (`perf bench sched pipe`), whose switches and wakeups attar runqlat counts. Each
-runs with --in-kernel yes and no alternately, with rings of 4 MiB on the last CPU, and under a
-script of bpftrace that computes the same. Compared are the CPU time of the tool, without what it
-costs to start and end, and how much longer a call or a message takes than without any tool: the
-time of the program in the kernel is part of it. Lost are events and values that were not counted.
+events per second, which attar syscount and syscalls count, and top and num-dist by their result; dd
+writes 50,000 blocks of 4 KiB to a loop device, whose requests biolatency counts; and two processes
+on the last CPU pass a byte back and forth (`perf bench sched pipe`), whose switches and wakeups
+attar runqlat counts. Each runs with --in-kernel yes and no alternately, with rings of 4 MiB on the
+last CPU, and under a script of bpftrace that computes the same. Compared are the CPU time of the
+tool, without what it costs to start and end, and how much longer a call or a message takes than
+without any tool: the time of the program in the kernel is part of it. Lost are events and values
+that were not counted.
 """
 import json
 import os
+import subprocess
 
 CALLS = 2000000
 MESSAGES = 200000
+BLOCKS = 50000
 RING = 1024  # pages: 4 MiB
 SCRIPTS = {
     'syscount': 'tracepoint:raw_syscalls:sys_enter /comm == "paced"/ { @[args->id] = count(); }',
@@ -31,7 +35,40 @@ tracepoint:sched:sched_switch {
     delete(@since[args->next_pid]);
 }
 END { clear(@since); }''',
+    'top': 'tracepoint:raw_syscalls:sys_exit /comm == "paced"/ { @[args->ret] = count(); }',
+    'num-dist': 'tracepoint:raw_syscalls:sys_exit /comm == "paced"/ { @ = hist(args->ret); }',
+    'biolatency': '''
+tracepoint:block:block_rq_issue { @since[args->dev, args->sector] = nsecs; }
+tracepoint:block:block_rq_complete /@since[args->dev, args->sector]/ {
+    @ns = hist(nsecs - @since[args->dev, args->sector]);
+    delete(@since[args->dev, args->sector]);
 }
+END { clear(@since); }''',
+}
+ARGUMENTS = {
+    'top': ['-e', 'raw_syscalls:sys_exit//key=ret/'],
+    'num-dist': ['-e', 'raw_syscalls:sys_exit//num=ret/'],
+    'biolatency': ['-a'],
+}
+
+
+def loop_device(bench):
+    """A loop device, which close_loop_device() removes."""
+    image = bench.scratch / 'disk'
+    found = subprocess.run([bench.peer('losetup'), '-j', image], capture_output=True, text=True,
+                           check=True).stdout
+    if found:
+        return found.partition(':')[0]
+    with image.open('wb') as file:
+        file.truncate(BLOCKS * 4096)
+    return subprocess.run(['losetup', '-f', '--show', image], capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
+def close_loop_device(bench):
+    image = bench.scratch / 'disk'
+    if image.exists():
+        subprocess.run(['losetup', '-d', loop_device(bench)], check=True)
 
 
 class Workload:
@@ -39,8 +76,9 @@ class Workload:
 
     def __init__(self, bench, profiler):
         self.bench, self.out = bench, bench.scratch / 'cost.json'
-        self.is_calls = profiler != 'runqlat'
-        n = CALLS if self.is_calls else MESSAGES
+        self.is_calls = profiler not in ('runqlat', 'biolatency')
+        self.loop = loop_device(bench) if profiler == 'biolatency' else None
+        n = CALLS if self.is_calls else BLOCKS if self.loop else MESSAGES
         self.n = n // 10 if bench.quick else n
 
     def command(self, n):
@@ -49,6 +87,9 @@ class Workload:
         if self.is_calls:
             return [*cost, taskset, '-c', 0, self.bench.tool('paced'),
                     self.bench.scratch / 'program', n, 0]
+        if self.loop:
+            return [*cost, self.bench.peer('dd'), 'if=/dev/zero', f'of={self.loop}', 'bs=4k',
+                    f'count={n}', 'oflag=direct', 'status=none']
         return [*cost, taskset, '-c', os.cpu_count() - 1, self.bench.peer('perf'), 'bench', '-f',
                 'simple', 'sched', 'pipe', '-l', n]
 
@@ -75,7 +116,8 @@ class Workload:
 def attar(bench, profiler, how):
     out = bench.scratch / 'report.json'
     return lambda command: [bench.peer('taskset'), '-c', os.cpu_count() - 1, bench.attar, profiler,
-                            '-q', '-m', RING, '--in-kernel', how, '-o', out, '--', *command]
+                            *ARGUMENTS.get(profiler, []), '-q', '-m', RING, '--in-kernel', how,
+                            '-o', out, '--', *command]
 
 
 def bpftrace(bench, profiler):
@@ -88,6 +130,13 @@ def lost(bench):
 
 
 def run(bench):
+    try:
+        measure(bench)
+    finally:
+        close_loop_device(bench)
+
+
+def measure(bench):
     lines = {name: (bench.compare(f'{name}: CPU', 's', '--in-kernel no', 0.1),
                     bench.compare(f'{name}: added to each', 'ns', '--in-kernel no', 0.7),
                     bench.compare(f'{name}: added to each', 'ns', 'bpftrace', 1),

@@ -25,6 +25,7 @@
 	F(name, bpf_program__name)                                                                 \
 	F(autoload, bpf_program__set_autoload)                                                     \
 	F(attach, bpf_program__attach)                                                             \
+	F(attach_to, bpf_program__attach_tracepoint)                                               \
 	F(program_fd, bpf_program__fd)                                                             \
 	F(destroy, bpf_link__destroy)                                                              \
 	F(set_entries, bpf_map__set_max_entries)                                                   \
@@ -43,17 +44,18 @@ enum {
 };
 
 /* The compiled programs, see src/bpf/meson.build. */
-extern const char bpf_block[], bpf_irq[], bpf_sched[], bpf_syscall[];
-extern const size_t bpf_block_size, bpf_irq_size, bpf_sched_size, bpf_syscall_size;
+extern const char bpf_block[], bpf_irq[], bpf_key[], bpf_sched[], bpf_syscall[], bpf_value[];
+extern const size_t bpf_block_size, bpf_irq_size, bpf_key_size, bpf_sched_size, bpf_syscall_size,
+	bpf_value_size;
 
 /* What is loaded for a kind. */
 static const struct kind {
 	const char *bytes;
 	const size_t *size;
 	const char *programs[PROGRAMS_MAX]; /* ends with NULL */
-	uint32_t rows, pages;
-	uint32_t key_bytes; /* of the keys in the sums */
-	bool has_keys;      /* rows are known by them */
+	uint32_t rows, pages;               /* no pages: rows are counts */
+	uint32_t key_bytes;                 /* of the keys in the sums */
+	bool has_keys;                      /* rows are known by them */
 	bool is_of_running, only_counts;
 } kinds[] = {
 	[COUNTING_READY] = {bpf_sched, &bpf_sched_size, {"on_wakeup", "on_wakeup_new", "on_switch"},
@@ -67,6 +69,10 @@ static const struct kind {
 	[COUNTING_REQUESTS] = {bpf_block, &bpf_block_size,
 		{"on_issue", "on_requeue", "on_complete"}, SUMS_BLOCK_ROWS, SUMS_BLOCK_PAGES,
 		SUMS_BLOCK_KEY, .has_keys = true},
+	[COUNTING_VALUES] = {bpf_value, &bpf_value_size, {"on_event"}, SUMS_VALUE_ROWS,
+		SUMS_VALUE_PAGES},
+	[COUNTING_KEYS] = {bpf_key, &bpf_key_size, {"on_event"}, SUMS_KEY_ROWS, 0, SUMS_KEY_KEY,
+		.has_keys = true},
 	[COUNTING_SYSCALLS] = {bpf_syscall, &bpf_syscall_size,
 		{"on_enter", "on_exit", "on_task_exit"}, SUMS_SYSCALL_ROWS, SUMS_SYSCALL_PAGES},
 	[COUNTING_CALLS] = {bpf_syscall, &bpf_syscall_size, {"on_enter"}, SUMS_SYSCALL_ROWS,
@@ -163,6 +169,12 @@ static int counting_set(struct counting *c, const struct counting_opts *opts, bo
 		if (opts->cpus->at[i] >= 0 && opts->cpus->at[i] < SUMS_CPUS_MAX)
 			settings.cpus[opts->cpus->at[i] / 64] |= UINT64_C(1)
 								 << opts->cpus->at[i] % 64;
+	if (opts->field) {
+		settings.field_offset = (uint16_t)opts->field->offset;
+		settings.field_size = (uint8_t)opts->field->size;
+		settings.is_signed = opts->field->is_signed;
+		settings.than = opts->field->than;
+	}
 	if (opts->requests)
 		set_requests(&settings, opts->requests);
 	return map ? c->lib.set_value(map, &settings, sizeof(settings)) : -ENOENT;
@@ -187,7 +199,7 @@ static int load(struct counting *c, const struct counting_opts *opts, bool has_p
 	r = counting_set(c, opts, has_prev_state);
 	if (r == 0)
 		r = set_entries(c, "sums", c->n_cpus);
-	if (r == 0)
+	if (r == 0 && !opts->field)
 		r = set_entries(c, "starts", TASKS_MAX);
 	if (r == 0 && opts->selects_tasks)
 		r = set_entries(c, "selected", TASKS_MAX);
@@ -212,8 +224,12 @@ static int map_memory(const struct counting *c, const char *name, size_t size, v
 
 static size_t sums_size(const struct kind *kind)
 {
+	size_t keys = kind->rows * kind->key_bytes;
+
+	if (!kind->pages)
+		return sizeof(struct sums_head) + kind->rows * sizeof(uint64_t) + keys;
 	return sizeof(struct sums_head) + kind->rows * sizeof(struct sums_row) +
-	       kind->pages * sizeof(uint32_t[BUCKETS_PER_PAGE]) + kind->rows * kind->key_bytes;
+	       kind->pages * sizeof(uint32_t[BUCKETS_PER_PAGE]) + keys;
 }
 
 static int fail_to_load(int error)
@@ -253,6 +269,12 @@ static int counting_open(struct counting *c, const struct counting_opts *opts)
 		return attar_fail(-EOPNOTSUPP,
 			"counting in the kernel: sums of %u CPUs take more than %d MiB", c->n_cpus,
 			SUMS_BYTES_MAX >> 20);
+	}
+	if (r == 0 && opts->field && kernel_get()->version < KERNEL_VERSION_OF(6, 7)) {
+		c->lib.set_print(before);
+		return attar_fail(-EOPNOTSUPP,
+			"counting in the kernel: before Linux 6.7, the kernel does not tell which "
+			"events of a tracepoint a program has missed");
 	}
 	if (r == 0)
 		r = load_unlimited(c, opts, true);
@@ -333,7 +355,16 @@ struct counting *counting_free(struct counting *c)
 
 /* ---- the program ---- */
 
-int counting_attach(struct counting *c)
+/* The programs that select tasks know their events. */
+static struct bpf_link *attach(
+	struct counting *c, const struct bpf_program *program, const struct counting_field *field)
+{
+	if (field && is_one_of(c->lib.name(program), c->kind->programs, PROGRAMS_MAX))
+		return c->lib.attach_to(program, field->system, field->name);
+	return c->lib.attach(program);
+}
+
+int counting_attach(struct counting *c, const struct counting_field *field)
 {
 	struct bpf_program *program = NULL;
 	libbpf_print_fn_t before = c->lib.set_print(print_debug);
@@ -344,10 +375,10 @@ int counting_attach(struct counting *c)
 
 		if (c->lib.program_fd(program) < 0 || c->n_links == ARRAY_SIZE(c->links))
 			continue;
-		link = c->lib.attach(program);
+		link = attach(c, program, field);
 		if (!link) {
 			r = attar_fail(-errno, "counting in the kernel: cannot attach to '%s': %s",
-				c->lib.name(program), strerror(errno));
+				field ? field->name : c->lib.name(program), strerror(errno));
 			break;
 		}
 		c->programs[c->n_links] = c->lib.program_fd(program);
@@ -395,9 +426,10 @@ static uint32_t *page_of(const struct counting *c, char *sums, uint32_t page)
 	return (uint32_t *)row_of(sums, c->kind->rows) + page * BUCKETS_PER_PAGE;
 }
 
+/* The keys are at the end of the sums. */
 static const char *key_of(const struct counting *c, char *sums, uint32_t row)
 {
-	return (const char *)page_of(c, sums, c->kind->pages) + row * c->kind->key_bytes;
+	return sums + c->value_size - (c->kind->rows - row) * c->kind->key_bytes;
 }
 
 static uint64_t difference(uint64_t *seen, const uint64_t *now)
@@ -463,9 +495,25 @@ static uint64_t number_of(const struct counting *c, uint32_t row)
 /* What has changed of the rows that are given as one. */
 struct reading {
 	struct attar_hist times;
-	uint64_t total, errors;
+	unsigned __int128 total;
+	uint64_t errors;
 	uint64_t not_min, max;
 };
+
+/* The low half wraps first: the program may not have counted this in the high one yet. */
+static unsigned __int128 total_of(struct sums_row *seen, const struct sums_row *now)
+{
+	unsigned __int128 before = (unsigned __int128)seen->total_high << 64 | seen->total, total;
+
+	seen->total_high = __atomic_load_n(&now->total_high, __ATOMIC_ACQUIRE);
+	seen->total = __atomic_load_n(&now->total, __ATOMIC_RELAXED);
+	total = (unsigned __int128)seen->total_high << 64 | seen->total;
+	if (total < before) {
+		seen->total_high++;
+		total += (unsigned __int128)1 << 64;
+	}
+	return total - before;
+}
 
 /* Adds a row of a CPU. */
 static int reading_add(struct reading *reading, const struct counting *c, uint32_t cpu,
@@ -475,7 +523,7 @@ static int reading_add(struct reading *reading, const struct counting *c, uint32
 	const struct sums_row *now = row_of(sums, row);
 	const struct sums_extremes *e = &now->extremes[generation];
 
-	reading->total += difference(&row_of(seen, row)->total, &now->total);
+	reading->total += total_of(row_of(seen, row), now);
 	reading->errors += difference(&row_of(seen, row)->errors, &now->errors);
 	reading->not_min = MAX(reading->not_min, e->not_min);
 	reading->max = MAX(reading->max, e->max);
@@ -490,8 +538,8 @@ static int reading_give(struct reading *reading, struct counting_row *row, int e
 
 	if (times->count) {
 		set_extremes(times, ~reading->not_min, reading->max);
-		times->sum = reading->total;
-		times->sum_high = 0;
+		times->sum = (uint64_t)reading->total;
+		times->sum_high = (uint64_t)(reading->total >> 64);
 	}
 	row->times = times;
 	row->errors = reading->errors;
@@ -542,10 +590,36 @@ static int read_keyed(
 	return r;
 }
 
+/* Rows that are counts of keys. */
+static int read_counts(struct counting *c, uint32_t cpu, counting_row_fn *fn, void *ctx)
+{
+	char *sums = c->sums + cpu * c->value_size, *seen = c->seen + cpu * c->value_size;
+	uint32_t n = MIN(__atomic_load_n(&head_of(sums)->n_rows, __ATOMIC_ACQUIRE), c->kind->rows);
+	const uint64_t *now = (const uint64_t *)(head_of(sums) + 1);
+	uint64_t *before = (uint64_t *)(head_of(seen) + 1);
+	const struct attar_hist none = {0};
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct counting_row row = {
+			.times = &none, .errors = difference(&before[i], &now[i])};
+
+		memcpy(&row.number, key_of(c, sums, i), sizeof(row.number));
+		if (row.errors)
+			r = fn(ctx, &row);
+	}
+	return r;
+}
+
 int counting_read(struct counting *c, counting_row_fn *fn, void *ctx)
 {
 	uint32_t generation = c->control->generation & 1;
 	int r = 0;
+
+	for (uint32_t cpu = 0; r == 0 && cpu < c->n_cpus && !c->kind->pages; cpu++)
+		r = read_counts(c, cpu, fn, ctx);
+	if (!c->kind->pages)
+		return r;
 
 	for (uint32_t cpu = 0; cpu < c->n_cpus; cpu++)
 		for (uint32_t row = 0; row < c->kind->rows; row++)

@@ -8,7 +8,7 @@
  *	struct counting *counting;
  *
  *	counting_new(&opts, &counting);
- *	counting_attach(counting);
+ *	counting_attach(counting, NULL);
  *	counting_enable(counting, true);
  *	...
  *	counting_read(counting, add_row, ctx);
@@ -29,6 +29,7 @@ struct counting;
 struct counting_opts {
 	enum counting_kind kind;
 	const struct counting_requests *requests; /* of COUNTING_REQUESTS */
+	const struct counting_field *field;       /* of COUNTING_VALUES and COUNTING_KEYS */
 	pid_t own_pid;                            /* whose system calls are left out; 0: none */
 	bool selects_tasks;                       /* only the tasks of counting_select() */
 	bool adds_children;                       /* and processes that these create */
@@ -48,8 +49,11 @@ int counting_new(const struct counting_opts *opts, struct counting **ret_countin
 /* Detaches and frees. Returns NULL. Accepts NULL. */
 struct counting *counting_free(struct counting *counting);
 
-/* The program is called from now on. From then on tasks can be selected. 0 or a negative errno. */
-int counting_attach(struct counting *counting);
+/*
+ * The program is called from now on. From then on tasks can be selected. field: whose tracepoint
+ * calls it; NULL: it knows its events. 0 or a negative errno.
+ */
+int counting_attach(struct counting *counting, const struct counting_field *field);
 
 /* Selects a thread. 0 or a negative errno. */
 int counting_select(struct counting *counting, pid_t tid);

@@ -2,8 +2,8 @@
 /*
  * What programs in the kernel have in common: maps, settings, and adding to sums. A program defines
  * ROWS and PAGES, then includes this file; KEY_BYTES too if rows have keys, and START_KEY if starts
- * are not of threads. The structs of the kernel have only the members that are used: libbpf finds
- * their offsets in the running kernel's type information.
+ * are not of threads. Without PAGES, rows are counts. The structs of the kernel have only the
+ * members that are used: libbpf finds their offsets in the running kernel's type information.
  */
 #ifndef BPF_PROGRAM_H
 #define BPF_PROGRAM_H
@@ -30,7 +30,9 @@ struct task_struct___before_5_14 {
 	long state;
 } KERNEL_STRUCT;
 
-#ifdef KEY_BYTES
+#ifndef PAGES
+SUMS_OF_COUNTS(ROWS, KEY_BYTES);
+#elif defined(KEY_BYTES)
 SUMS_WITH_KEYS_OF(ROWS, PAGES, KEY_BYTES);
 #else
 SUMS_OF(ROWS, PAGES);
@@ -110,6 +112,7 @@ static __always_inline void start_time(struct sums *s, START_KEY key, __u64 now,
 		s->head.lost++;
 }
 
+#ifdef PAGES
 /* Adds a value to a row. */
 static __always_inline void sums_add(struct sums *s, __u64 row, __u64 value, __u32 generation)
 {
@@ -134,12 +137,13 @@ static __always_inline void sums_add(struct sums *s, __u64 row, __u64 value, __u
 	r->total += value;
 	s->counts[(at - 1) & (PAGES - 1)][bucket % BUCKETS_PER_PAGE]++;
 }
+#endif
 
 #ifdef KEY_BYTES
 /* 1 + the row that a CPU has taken for a key; 0: none yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, 4 * ROWS);
+	__uint(max_entries, ROWS > 4096 ? ROWS : 4 * ROWS);
 	__type(key, struct sums_key);
 	__type(value, __u32);
 } row_of_key SEC(".maps");
@@ -163,7 +167,9 @@ static __always_inline __u32 find_row(struct sums *s, const struct sums_key *key
 	s->head.n_rows = row;
 	return row - 1;
 }
+#endif
 
+#if defined(KEY_BYTES) && defined(PAGES)
 /* Adds a value to the row of a key. */
 static __always_inline void sums_add_by(
 	struct sums *s, const struct sums_key *key, __u64 value, __u32 generation)

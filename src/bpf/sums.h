@@ -30,7 +30,8 @@ struct sums_extremes {
 };
 
 struct sums_row {
-	uint64_t total;  /* of the values */
+	uint64_t total;      /* of the values, modulo 2^64 */
+	uint64_t total_high; /* of numbers of events: the total divided by 2^64 */
 	uint64_t errors; /* values of calls that failed; of rows that are only counted: the count */
 	struct sums_extremes extremes[2];
 	uint16_t page_at[SUMS_ROW_PAGES]; /* number of the page + 1; 0: none yet */
@@ -57,15 +58,26 @@ struct sums_head {
 		uint32_t counts[pages_max][BUCKETS_PER_PAGE];                                      \
 	}
 
-/* With the keys of rows, whose size is a multiple of 8. */
+/* The keys of rows, whose size is a multiple of 8. */
+#define SUMS_KEYS_OF(rows_max, key_bytes)                                                          \
+	struct sums_key {                                                                          \
+		uint64_t words[(key_bytes) / 8];                                                   \
+	} keys[rows_max]
+
 #define SUMS_WITH_KEYS_OF(rows_max, pages_max, key_bytes)                                          \
 	struct sums {                                                                              \
 		struct sums_head head;                                                             \
 		struct sums_row rows[rows_max];                                                    \
 		uint32_t counts[pages_max][BUCKETS_PER_PAGE];                                      \
-		struct sums_key {                                                                  \
-			uint64_t words[(key_bytes) / 8];                                           \
-		} keys[rows_max];                                                                  \
+		SUMS_KEYS_OF(rows_max, key_bytes);                                                 \
+	}
+
+/* Rows that are a count. */
+#define SUMS_OF_COUNTS(rows_max, key_bytes)                                                        \
+	struct sums {                                                                              \
+		struct sums_head head;                                                             \
+		uint64_t counts[rows_max];                                                         \
+		SUMS_KEYS_OF(rows_max, key_bytes);                                                 \
 	}
 
 /* The rows and pages of each program. */
@@ -81,6 +93,10 @@ enum {
 	SUMS_BLOCK_ROWS = 256,
 	SUMS_BLOCK_PAGES = 2048,
 	SUMS_BLOCK_KEY = 8, /* device << 32 | type */
+	SUMS_VALUE_ROWS = 2,
+	SUMS_VALUE_PAGES = 128, /* all of a row */
+	SUMS_KEY_ROWS = 65536,
+	SUMS_KEY_KEY = 8,
 };
 
 /* A device of requests, with the sectors of a partition; last 0: all. */
@@ -102,7 +118,10 @@ struct sums_settings {
 	uint8_t has_queue;      /* events of requests have it as their first argument */
 	uint8_t by_device, by_type;
 	uint8_t n_devices; /* 0: all */
-	uint8_t unused[4];
+	uint8_t field_size;
+	uint8_t is_signed; /* the field */
+	uint16_t field_offset;
+	uint64_t than;
 	struct sums_device devices[SUMS_DEVICES_MAX];
 	uint64_t cpus[SUMS_CPUS_MAX / 64];
 };

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attar/builtin.h"
 #include "attar/keytable.h"
+#include "attar/private/expr.h"
 #include "attar/run.h"
 #include "lib/by_source.h"
+#include "lib/counted_event.h"
 #include "lib/heatmap.h"
 #include "lib/sample_weight.h"
 
@@ -16,6 +19,7 @@ enum { SUM_THAN, SUMS, NAME_BYTES = 64, KEYS_MAX = 65536, DEPTH_MAX = 512 };
 
 struct event {
 	const char *name;
+	char *own_name;  /* that outlives the source; NULL: it has one */
 	uint64_t number; /* in the order of -e */
 	struct attar_expr *num;
 	bool is_signed;
@@ -81,7 +85,10 @@ static int num_dist_learn(struct attar_run *run, void *self, uint32_t source, vo
 
 static void forget(void *event)
 {
-	attar_expr_free(((struct event *)event)->num);
+	struct event *e = event;
+
+	attar_expr_free(e->num);
+	free(e->own_name);
 }
 
 static struct attar_keyrow *find_row(
@@ -136,6 +143,56 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 		r = attar_stacks_add(d->stacks, ev->thread, locations,
 			attar_event_stack(ev, locations, DEPTH_MAX), 1);
 	return r;
+}
+
+/* ---- counting in the kernel ---- */
+
+/* What of the options needs the events themselves; NULL: nothing. */
+static const char *single_option(const struct num_dist *d)
+{
+	return d->perins         ? "--perins"
+	       : d->heatmap_path ? "--heatmap"
+	       : d->graph        ? "--call-graph"
+				 : NULL;
+}
+
+/* Of one event with a field as its number, the program keeps the distribution. */
+static int count_in_kernel(struct attar_run *run, struct num_dist *d)
+{
+	struct event *e = by_source_at(&d->events, 0);
+	const struct attar_event_spec *spec = attar_run_source_spec(run, 0);
+	struct counting_field field;
+	int r;
+
+	if (attar_run_sources(run) != 1 || d->events.n != 1 || e->stacks != d->graph ||
+		!counted_event_has(spec, "num", expr_get_field(e->num), &field))
+		return 0;
+	field.than = d->than;
+	e->own_name = strdup(e->name);
+	if (!e->own_name)
+		return -ENOMEM;
+	e->name = e->own_name;
+	r = run_count_in_kernel(run,
+		&(struct counting_what){.kind = COUNTING_VALUES, .field = &field},
+		single_option(d));
+	return r < 0 ? r : 0;
+}
+
+static int add_counted(void *ctx, const struct counting_row *counted)
+{
+	struct num_dist *d = ctx;
+	const struct key key = {0};
+	struct attar_keyrow *row;
+
+	if (counted->number == COUNTING_OF_NEGATIVE) {
+		d->negative += counted->errors;
+		return 0;
+	}
+	row = attar_keytable_at(d->table, &key, sizeof(key));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[SUM_THAN] += counted->errors;
+	return attar_hist_merge(&row->interval.hists[0], counted->times);
 }
 
 /* ---- reports ---- */
@@ -223,10 +280,12 @@ static int num_dist_report(
 {
 	struct num_dist *d = self;
 	struct attar_section *table = attar_report_table(report, "numbers");
-	int r = attar_keytable_end_interval(d->table);
+	int r = run_read_counting(run, add_counted, d);
 	struct attar_keyrow **rows;
 	size_t n;
 
+	if (r == 0)
+		r = attar_keytable_end_interval(d->table);
 	if (r == 0)
 		r = attar_keytable_rows(d->table, scope, SUM_THAN, &rows, &n);
 	if (r < 0)
@@ -271,7 +330,9 @@ static int num_dist_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = heatmap_new(run, d->heatmap_path, &d->heatmap);
 	d->by_thread = attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
-	return r < 0 ? r : attar_keytable_new(&opts, &d->table);
+	if (r == 0)
+		r = attar_keytable_new(&opts, &d->table);
+	return r < 0 ? r : count_in_kernel(run, d);
 }
 
 static void num_dist_close(void *self)

@@ -491,6 +491,15 @@ static bool counts_calls(const struct top *top)
 	       counted_event_is(e->spec, "raw_syscalls:sys_enter");
 }
 
+/* Whether a field of a tracepoint, and nothing else, is counted. */
+static bool counts_field(const struct top *top, struct counting_field *ret_field)
+{
+	const struct event *e = &top->of[0];
+
+	return top->n_of == 1 && e->is_plain && e->field && !keeps_names(top) &&
+	       counted_event_has(e->spec, NULL, e->field, ret_field);
+}
+
 static int add_calls(void *ctx, const struct counting_row *counted)
 {
 	struct top *top = ctx;
@@ -769,6 +778,7 @@ static int top_open(struct attar_run *run, void *self)
 		.value_size = sizeof(struct label),
 		.key_max = ATTAR_KEY_MAX,
 		.keys_max = KEYS_MAX};
+	struct counting_field field;
 	int r = 0;
 
 	top->columns_max = COLUMNS_MAX;
@@ -789,6 +799,9 @@ static int top_open(struct attar_run *run, void *self)
 	r = attar_keytable_new(&opts, &top->table);
 	if (r == 0 && counts_calls(top))
 		r = run_count_in_kernel(run, &(struct counting_what){.kind = COUNTING_CALLS}, NULL);
+	else if (r == 0 && counts_field(top, &field))
+		r = run_count_in_kernel(
+			run, &(struct counting_what){.kind = COUNTING_KEYS, .field = &field}, NULL);
 	return r < 0 ? r : 0;
 }
 

@@ -192,6 +192,152 @@ def test_softirqs_by_kind(busy_cpus):
     assert sum(seen.values()) > sum(after[k] - before[k] for k in before) / 4
 
 
+WRITES = ['sh', '-c', 'for n in 1 7 300 5000 70000; do '
+          'dd if=/dev/zero of=/dev/null bs=$n count=200 status=none; done']
+# Failing calls: 5 bad descriptors; and 3 sizes whose total is above 2^64.
+FAILING = """
+import ctypes, os
+call = ctypes.CDLL(None).syscall
+for i in range(5):
+    call(3 if os.uname().machine == 'x86_64' else 57, -1)
+for i in range(3):
+    call(1 if os.uname().machine == 'x86_64' else 64, -1, None, ctypes.c_ulong(2**63 + 5))
+"""
+
+
+def same(spawn, command, *words):
+    """Return the reports by both ways of a run, whose tables, remarks and histograms are equal."""
+    (sums,), (events,) = watch(spawn, command, (*words, '--in-kernel', 'yes'),
+                               (*words, '--in-kernel', 'no'))
+    assert is_in_kernel(sums) and not is_in_kernel(events)
+    assert sums['notes']['lost'] == events['notes']['lost'] == 0
+    assert sums['sections'] == events['sections']
+    assert [r for r in sums['remarks'] if SAID not in r] == events.get('remarks', [])
+    return sums
+
+
+def test_numbers_of_an_event(spawn):
+    """Sizes of writes are exact: all of the histogram is equal."""
+    found = same(spawn, WRITES, 'num-dist', '-e', 'syscalls:sys_enter_write//num=count/',
+                 '--than', '299')
+    (row,) = rows(found, 'numbers')
+    assert 1000 <= row['count'] < 1010 and row['than'] == 600
+    assert row['min'] == 1 and row['max'] == 70000
+    assert 200 * 75308 <= row['total'] < 200 * 75308 + 1000
+
+
+def test_negative_numbers(spawn):
+    found = same(spawn, ['/usr/bin/python3', '-c', FAILING], 'num-dist', '-e',
+                 'syscalls:sys_exit_close//num=ret/')
+    assert any(r == '5 negative numbers are not counted' for r in found['remarks'])
+
+
+def test_totals_above_64_bits(spawn):
+    found = same(spawn, ['/usr/bin/python3', '-c', FAILING], 'num-dist', '-e',
+                 'syscalls:sys_enter_write//num=count/')
+    assert any('above 2^64 - 1' in r for r in found['remarks'])
+    assert rows(found, 'numbers')[0]['max'] == 2**63 + 5
+
+
+def test_totals_above_64_bits_in_intervals(spawn):
+    """The carry of a total is of its interval, and of no other one."""
+    script = FAILING + """
+import time
+for i in range(6):
+    os.write(os.open('/dev/null', os.O_WRONLY), b'xyz')
+    time.sleep(0.02)
+"""
+    parts, = watch(spawn, ['/usr/bin/python3', '-c', script],
+                   ('num-dist', '-e', 'syscalls:sys_enter_write//num=count/', '--in-kernel', 'yes',
+                    '-i', '5ms'))
+    totals = [row['total'] for found in parts for row in rows(found, 'numbers')]
+    assert totals.count(2**64 - 1) == 1 and len(totals) > 3
+    assert all(total < 100 for total in totals if total != 2**64 - 1)
+
+
+@pytest.mark.parametrize('event, key', [
+    ('syscalls:sys_enter_write', 'count'), ('syscalls:sys_exit_close', 'ret')])
+def test_keys_of_an_event(spawn, event, key):
+    """Each value has its count; numbers of 8 bytes, of which results are signed."""
+    command = WRITES if key == 'count' else ['/usr/bin/python3', '-c', FAILING]
+    found = {row[key]: row[event] for row in rows(
+        same(spawn, command, 'top', '-e', f'{event}//key={key}/'), 'top')}
+    if key == 'count':
+        assert {n: found[n] for n in (7, 300, 5000, 70000)} == {
+            7: 200, 300: 200, 5000: 200, 70000: 200}
+    else:
+        assert found[-9] == 5 and found[0] > 5
+
+
+def test_keys_of_small_fields(spawn):
+    """Of 4 bytes and of 2 bytes."""
+    connect = """
+import socket
+listening = socket.create_server(('127.0.0.1', 0))
+for i in range(20):
+    socket.create_connection(listening.getsockname()).close()
+"""
+    for key, value in ('family', 2), ('oldstate', 7):
+        found = same(spawn, ['/usr/bin/python3', '-c', connect], 'top', '-e',
+                     f'sock:inet_sock_set_state//key={key}/')
+        table = {row[key]: row['sock:inet_sock_set_state'] for row in rows(found, 'top')}
+        assert table[value] >= 20
+
+
+def test_keys_in_intervals(spawn):
+    """No interval loses or doubles an event."""
+    parts, (whole,) = watch(
+        spawn, WRITES, ('top', '-e', 'syscalls:sys_enter_write//key=count/', '--in-kernel', 'yes',
+                        '-i', '5ms'),
+        ('top', '-e', 'syscalls:sys_enter_write//key=count/', '--in-kernel', 'yes'))
+    added = {}
+    for row in (row for found in parts for row in rows(found, 'top')):
+        added[row['count']] = added.get(row['count'], 0) + row['syscalls:sys_enter_write']
+    assert len(parts) > 3
+    assert added == {row['count']: row['syscalls:sys_enter_write'] for row in rows(whole, 'top')}
+
+
+def test_more_keys_than_there_is_room_for(spawn):
+    """What finds no room is counted as lost."""
+    count = 70_000
+    script = f"""
+import os
+fd, view = os.open('/dev/null', os.O_WRONLY), memoryview(bytes({count}))
+for i in range({count}):
+    os.write(fd, view[:i])
+"""
+    (found,), = watch(spawn, ['/usr/bin/python3', '-c', script],
+                      ('top', '-e', 'syscalls:sys_enter_write//key=count/', '--in-kernel', 'yes'))
+    shown = sum(row['syscalls:sys_enter_write'] for row in rows(found, 'top'))
+    lost = found['notes']['lost']
+    assert count <= shown + lost < count + 10
+    assert lost >= count - 65536
+
+
+@pytest.mark.parametrize('words, is_counted', [
+    (['num-dist', '-e', 'sched:sched_switch//num=next_prio/'], True),
+    (['num-dist', '-e', 'sched:sched_switch//num=next_prio+1/'], False),
+    (['num-dist', '-e', 'sched:sched_switch//num=common_pid/'], False),
+    (['num-dist', '-e', 'sched:sched_switch/next_pid>0/num=next_prio/'], False),
+    (['num-dist', '-e', 'sched:sched_switch//num=next_prio/,sched:sched_wakeup//num=pid/'], False),
+    (['num-dist', '-e', 'sched:sched_switch//num=next_prio/stack/'], False),
+    (['top', '-e', 'sched:sched_switch//key=next_prio/'], True),
+    (['top', '-e', 'sched:sched_switch//key=next_prio/alias=n/'], True),
+    (['top', '-e', 'sched:sched_switch//key=next_comm/'], False),
+    (['top', '-e', 'sched:sched_switch//key=next_prio/comm=next_comm/'], False),
+    (['top', '-e', 'sched:sched_switch//key=next_prio/top-by=next_pid/'], False),
+    (['top', '-e', 'sched:sched_switch'], False)])
+def test_which_events_are_counted(words, is_counted):
+    assert is_in_kernel(report(*words, '-d', '10ms')) == is_counted
+
+
+@pytest.mark.parametrize('option', [['--perins'], ['--heatmap', 'x'], ['--call-graph']])
+def test_single_numbers_are_refused_with_the_reason(option, tmp_path):
+    done = run('num-dist', '-e', 'sched:sched_switch//num=next_prio/', '-d', '10ms',
+               '--in-kernel', 'yes', *option, cwd=tmp_path)
+    assert done.returncode == 2 and f'--in-kernel yes: {option[0]} needs each event' in done.stderr
+
+
 @pytest.mark.parametrize('option', [
     ['--than', '1ms'], ['--only-than', '1ms'], ['--detail'], ['--perins'], ['--cgroups', '/'],
     ['-N', '10'], ['--by', 'user'], ['--filter', 'sh']])

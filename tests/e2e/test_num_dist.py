@@ -146,7 +146,7 @@ def test_samples_are_remarked():
 
 @pytest.mark.usefixtures('root')
 def test_known_sizes():
-    found = report('num-dist', *SIZES, '--', workload('sizes1000'))
+    found = report('num-dist', '--in-kernel', 'no', *SIZES, '--', workload('sizes1000'))
     row, = rows(found, 'numbers')
     assert (row['count'], row['total'], row['min'], row['max']) == (1000, 500500, 1, 1000)
     assert 'remarks' not in found

@@ -108,6 +108,7 @@ static int in_kernel_load(struct attar_run *run, const struct counting_what *wha
 	struct in_kernel *in_kernel = in_kernel_of(run);
 	struct counting_opts opts = {.kind = what->kind,
 		.requests = what->requests,
+		.field = what->field,
 		.own_pid = run->select.keeps_own ? 0 : getpid()};
 	int r = select_parse_cpus(run);
 
@@ -126,7 +127,7 @@ static int in_kernel_load(struct attar_run *run, const struct counting_what *wha
 	in_kernel->selects_tasks = opts.selects_tasks;
 	r = counting_new(&opts, &in_kernel->counting);
 	if (r == 0)
-		r = counting_attach(in_kernel->counting);
+		r = counting_attach(in_kernel->counting, what->field);
 	if (r < 0)
 		in_kernel->counting = counting_free(in_kernel->counting);
 	return r;

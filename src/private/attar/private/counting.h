@@ -21,6 +21,8 @@ enum counting_kind {
 	COUNTING_CALLS,    /* numbers of system calls, by their number: the errors of a row */
 	COUNTING_HARDIRQS, /* times of interrupt handlers, by name */
 	COUNTING_REQUESTS, /* times of requests of block devices, by device and type */
+	COUNTING_VALUES,   /* numbers of a tracepoint: enum counting_values */
+	COUNTING_KEYS,     /* how often they occur, by number: the errors of a row */
 };
 
 /* What begins a time of a thread. */
@@ -51,9 +53,21 @@ struct counting_requests {
 	size_t n_devices; /* 0: all devices */
 };
 
+/* Rows of COUNTING_VALUES: errors are the values above `than`, and the negative ones. */
+enum counting_values { COUNTING_OF_VALUES, COUNTING_OF_NEGATIVE };
+
+/* A number at a fixed place of the records of a tracepoint, not one of all tracepoints. */
+struct counting_field {
+	const char *system, *name; /* the tracepoint */
+	uint32_t offset, size;     /* size: 1, 2, 4 or 8 */
+	bool is_signed;
+	uint64_t than; /* of COUNTING_VALUES */
+};
+
 struct counting_what {
 	enum counting_kind kind;
 	const struct counting_requests *requests; /* of COUNTING_REQUESTS */
+	const struct counting_field *field;       /* of COUNTING_VALUES and COUNTING_KEYS */
 };
 
 /* A row that has changed, since the last reading. There can be several ones of the same key. */
