@@ -233,16 +233,21 @@ def test_auto():
 
 SYNCS = '''
 import os, sys
+def copy(name):
+    with open("/proc/interrupts") as source, open(name, "w") as file:
+        file.write(source.read())
+copy(sys.argv[2])
 fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
 for i in range(100):
     os.write(fd, b"x")
     os.fsync(fd)
+copy(sys.argv[3])
 '''
 
 
-def interrupts():
-    """The numbers of /proc/interrupts by the name of the handler."""
-    text = Path('/proc/interrupts').read_text()
+def interrupts(path='/proc/interrupts'):
+    """The numbers of /proc/interrupts, or of a copy, by the name of the handler."""
+    text = Path(path).read_text()
     cpus, found = text.partition(':')[0].count('CPU'), {}
     for words in map(str.split, text.splitlines()):
         if words[1:] and words[0].endswith(':') and words[0][:-1].isdigit():
@@ -250,11 +255,11 @@ def interrupts():
     return found
 
 
-def test_hardirqs(spawn):
+def test_hardirqs(spawn, tmp_path):
     """The names and numbers of /proc/interrupts, and of the events."""
-    file = ATTAR.parent / 'hardirqs.tmp'
+    file, began, ended = ATTAR.parent / 'hardirqs.tmp', tmp_path / 'began', tmp_path / 'ended'
     before = interrupts()
-    (sums,), (events,), = watch(spawn, [sys.executable, '-c', SYNCS, file],
+    (sums,), (events,), = watch(spawn, [sys.executable, '-c', SYNCS, file, began, ended],
                                 ('hardirqs', '--in-kernel', 'yes'),
                                 ('hardirqs', '--in-kernel', 'no'))
     after = interrupts()
@@ -264,20 +269,22 @@ def test_hardirqs(spawn):
                           for found in (sums, events))
     if not of_sums:
         pytest.skip('no device interrupted this machine')
+    inside, outside = ({name: new[name] - old[name] for name in new} for old, new in (
+        (interrupts(began), interrupts(ended)), (before, after)))
     missing = events['notes'].get('missing', 0) + events['notes']['lost']
+    for name, count in inside.items():
+        # some virtual machines do not report each interrupt, which only the other way tells
+        calls = of_sums.get(name, {'calls': 0})['calls']
+        assert count - 2 - missing <= calls <= outside[name], name
+    assert sum(row['calls'] for row in of_sums.values()) > sum(inside.values()) / 2
     for name, row in of_sums.items():
-        # the runs begin and end one after the other
-        assert row['calls'] <= after[name] - before[name]
         if row['calls'] < 50:
             continue
         other = of_events[name]
-        assert abs(row['calls'] - other['calls']) <= 20 + row['calls'] / 10 + missing
         # the events are written between the clock reads of their run, and not of the program
         assert row['p50'] < 1.5 * other['p50'] + 5000
         assert row['p50'] > other['p50'] / 8
         assert row['min'] <= row['p50'] <= row['max'] <= row['total']
-    busiest = max(after, key=lambda name: after[name] - before[name])
-    assert of_sums[busiest]['calls'] >= (after[busiest] - before[busiest]) / 2
 
 
 @pytest.mark.parametrize('comm, is_counted', [('name', True), ('irq', False)])
