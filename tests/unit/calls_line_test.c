@@ -62,6 +62,14 @@ static void test_flags_have_names(void **state)
 		"mprotect(0x1000, 1, PROT_NONE) = 0");
 }
 
+static void test_one_bit_has_the_name_of_its_call(void **state)
+{
+	check((struct calls_call){.name = "faccessat2", .args = {3, 0, R_OK, 0x200}},
+		"faccessat2(3, NULL, R_OK, AT_EACCESS) = 0");
+	check((struct calls_call){.name = "unlinkat", .args = {3, 0, 0x200}},
+		"unlinkat(3, NULL, AT_REMOVEDIR) = 0");
+}
+
 static void test_numbers_without_names(void **state)
 {
 	check((struct calls_call){.name = "lseek", .args = {1, (uint64_t)-1, 9}, .result = -EINVAL},
@@ -298,6 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flags_have_names),
+		cmocka_unit_test(test_one_bit_has_the_name_of_its_call),
 		cmocka_unit_test(test_numbers_without_names),
 		cmocka_unit_test(test_texts_are_escaped),
 		cmocka_unit_test(test_arguments_that_depend_on_others),

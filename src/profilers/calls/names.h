@@ -30,6 +30,7 @@ struct calls_names {
 
 #define CALLS_ALL_NAMES(N)                                                                         \
 	N(access)                                                                                  \
+	N(access_at)                                                                               \
 	N(advice)                                                                                  \
 	N(arch_prctl)                                                                              \
 	N(at)                                                                                      \

@@ -44,6 +44,11 @@ static const struct calls_value at_values[] = {V(AT_SYMLINK_NOFOLLOW), V(AT_SYML
 	V(AT_NO_AUTOMOUNT), V(AT_EMPTY_PATH), {0x8000, "AT_RECURSIVE"}};
 CALLS_FLAGS(at, "AT_???");
 
+/* faccessat2(2): the bit is AT_REMOVEDIR for unlinkat(2) */
+static const struct calls_value access_at_values[] = {
+	V(AT_SYMLINK_NOFOLLOW), V(AT_EACCESS), V(AT_EMPTY_PATH)};
+CALLS_FLAGS(access_at, "AT_???");
+
 static const struct calls_value unlink_values[] = {V(AT_REMOVEDIR)};
 CALLS_FLAGS(unlink, "AT_???");
 
