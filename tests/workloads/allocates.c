@@ -6,8 +6,8 @@
  *	leaks     500 objects of 64 bytes by make(), of which 37 are kept
  *	known     keeps 20,000 of 100 bytes by small(), 2,000 of 3,000 by medium(), 40 of 200,000
  *	          by large()
- *	chain     realloc() to 1,000, 2,000 ... 100,000 bytes by grow(), of which the last is kept;
- *	          a realloc() in between fails
+ *	chain     realloc() to 1,000, 2,000 ... 100,000 bytes by grow(), of which the last is kept:
+ *	          one more realloc() fails
  *	threads   8 threads with 1,000 objects of 48 bytes each by in_thread(); main() frees all but
  *	          100 of each
  *	fork      keeps 10 of 100 bytes by parent(); a child frees 5 of them, and keeps 3 of 200
@@ -95,7 +95,7 @@ static void chain(void)
 
 	for (size_t i = 1; i <= 100; i++) {
 		p = grow(p, i * 1000);
-		if (i == 50 && grow(p, too_much))
+		if (i == 100 && grow(p, too_much))
 			abort();
 	}
 	sink = p;
