@@ -50,6 +50,10 @@ static void test_flags_have_names(void **state)
 		      .memory = {MEMORY("d")},
 		      .result = -EISDIR},
 		"open(\"d\", O_RDONLY|O_SYNC|O_TMPFILE, 000) = -1 EISDIR (Is a directory)");
+	check(
+		(struct calls_call){
+			.name = "open", .args = {0, O_WRONLY | O_DSYNC}, .result = -EFAULT},
+		"open(NULL, O_WRONLY|O_DSYNC) = -1 EFAULT (Bad address)");
 	check((struct calls_call){.name = "open", .args = {0, 3}, .result = -EFAULT},
 		"open(NULL, O_ACCMODE) = -1 EFAULT (Bad address)");
 	check((struct calls_call){.name = "mmap",
@@ -98,6 +102,16 @@ static void test_texts_are_escaped(void **state)
 		      .memory = {[1] = MEMORY("0123456789012345678901234567890123")},
 		      .result = 34},
 		"read(0, \"01234567890123456789012345678901\"..., 100) = 34");
+	check((struct calls_call){.name = "read",
+		      .args = {0, 16, 33},
+		      .memory = {[1] = MEMORY("\0010\0017\001890123456789012345678901234")},
+		      .result = 33},
+		"read(0, \"\\0010\\0017\\1890123456789012345678901234\", 33) = 33");
+	check((struct calls_call){.name = "read",
+		      .args = {0, 16, 33},
+		      .memory = {[1] = MEMORY("012345678901234567890123456789012")},
+		      .result = 33},
+		"read(0, \"01234567890123456789012345678901\"..., 33) = 33");
 	check((struct calls_call){.name = "unlink",
 		      .args = {16},
 		      .memory = {MEMORY("0123456789012345678901234567890123")}},
@@ -276,20 +290,23 @@ static void test_a_call_that_has_not_ended(void **state)
 /* A line that does not fit is cut, and nothing is written behind its memory. */
 static void test_long_lines_are_cut(void **state)
 {
-	char memory[64];
-	struct calls_line small = {.at = memory, .max = 32, .text_max = 32};
+	char memory[80];
 	const struct calls_call call = {.name = "write",
 		.signature = calls_find_signature("write"),
 		.args = {1, 16, 32},
-		.memory = {[1] = MEMORY("\1\2\3\4\5\6\7\10\1\2\3\4\5\6\7\10\1\2\3\4\5\6\7\10")},
+		.memory = {[1] = {.at = "\1\2abcdefghijklm\3\4", .n = 17, .is_cut = true}},
 		.has_ended = true};
 
-	memset(memory, 'x', sizeof(memory));
-	calls_line_args(&small, &call);
-	calls_line_result(&small, &call);
-	assert_int_equal(strlen(memory), small.n);
-	assert_true(small.n < small.max);
-	assert_int_equal(memory[small.max], 'x');
+	for (size_t max = 1; max < sizeof(memory); max++) {
+		struct calls_line small = {.at = memory, .max = max, .text_max = 32};
+
+		memset(memory, 'x', sizeof(memory));
+		calls_line_args(&small, &call);
+		calls_line_result(&small, &call);
+		assert_int_equal(strnlen(memory, sizeof(memory)), small.n);
+		assert_true(small.n < max);
+		assert_int_equal(memory[max], 'x');
+	}
 }
 
 static void test_classes(void **state)
