@@ -3,7 +3,7 @@
  * Expected: main() calls fam_a(N) 3 times, fam_b() 5 times, fam_outer() 11 times, which calls
  * fam_inner() twice, and other() 13 times; N is 1 to 3. fam_alias is a second name of fam_b().
  * fam_locked(), called twice, begins with a byte that the kernel does not probe (x86). fam_chosen()
- * is chosen by a resolver.
+ * is chosen by a resolver, and fam_b.cold is a part of fam_b() that is not called.
  */
 #include "workload.h"
 
@@ -21,6 +21,8 @@ KEEP int fam_b(int n)
 	turns(1);
 	return n;
 }
+
+__asm__(".type \"fam_b.cold\", @function\n.set \"fam_b.cold\", fam_b + 1\n");
 
 static KEEP void fam_inner(void)
 {
