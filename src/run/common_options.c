@@ -106,6 +106,13 @@ const struct attar_option common_run_options[] = {
 	ATTAR_TEXT(T, kvmclock, 0, "kvmclock", "GUEST",
 		"show times of events as those of this KVM guest's clock (x86): its UUID, or the "
 		"ID of its process"),
+	ATTAR_COUNT(T, probes, 0, "probes", "N",
+		"functions that a pattern such as uprobe:http_*@FILE may match (default 200)",
+		.min = 1, .max = 16384),
+	ATTAR_TEXT(T, btf, 0, "btf", "FILE",
+		"read the kernel's types for members in args= from this file instead of "
+		"/sys/kernel/btf/vmlinux",
+		.complete = "file"),
 	{0}};
 
 const struct attar_option common_ring_options[] = {
@@ -128,13 +135,6 @@ const struct attar_option common_ring_options[] = {
 		"apply --sampling-limit only to samples of these processes; without it, show their "
 		"rate",
 		.complete = "pid"),
-	ATTAR_COUNT(T, probes, 0, "probes", "N",
-		"functions that a pattern such as uprobe:http_*@FILE may match (default 200)",
-		.min = 1, .max = 16384),
-	ATTAR_TEXT(T, btf, 0, "btf", "FILE",
-		"read the kernel's types for members in args= from this file instead of "
-		"/sys/kernel/btf/vmlinux",
-		.complete = "file"),
 	ATTAR_TEXT(T, in_kernel, 0, "in-kernel", "WHEN",
 		"let a BPF program in the kernel count the events, which then are not delivered: "
 		"auto (default: where only sums are needed and the system allows it), yes (fail "

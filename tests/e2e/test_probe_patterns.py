@@ -179,6 +179,12 @@ def test_errors(root, args, words):
     assert done.returncode in (1, 2) and words in done.stderr, done.stderr
 
 
+def test_the_limit_is_an_option_where_events_are_counted(root):
+    done = run('stat', '-e', probes(), '--probes', '2', '--', families())
+    assert 'matches 5 functions, more than 2:' in done.stderr
+    assert run('stat', '-e', probes(), '--probes', '5', '--', families()).returncode == 0
+
+
 def test_only_what_cannot_be_probed(root):
     if platform.machine() != 'x86_64':
         pytest.skip('other instructions')
