@@ -37,11 +37,11 @@ class _annotate:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 annotate: _annotate
 
@@ -61,11 +61,11 @@ class _bashreadline:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bashreadline: _bashreadline
 
@@ -86,11 +86,11 @@ class _biolatency:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biolatency: _biolatency
 
@@ -107,11 +107,11 @@ class _biosnoop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biosnoop: _biosnoop
 
@@ -128,11 +128,11 @@ class _biotop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biotop: _biotop
 
@@ -147,11 +147,11 @@ class _bitesize:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bitesize: _bitesize
 
@@ -175,11 +175,11 @@ class _blame:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 blame: _blame
 
@@ -196,11 +196,11 @@ class _blktrace:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 blktrace: _blktrace
 
@@ -224,11 +224,11 @@ class _bpf_kvm_exit:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bpf_kvm_exit: _bpf_kvm_exit
 
@@ -254,11 +254,11 @@ class _breakpoint:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 breakpoint: _breakpoint
 
@@ -271,8 +271,9 @@ class _cachestat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 cachestat: _cachestat
 
@@ -302,11 +303,11 @@ class _calls:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 calls: _calls
 
@@ -319,6 +320,7 @@ class _cpu_util:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        probes: int = ..., btf: _Text = ...,
     ) -> Run: ...
 cpu_util: _cpu_util
 
@@ -362,11 +364,11 @@ class _cpudist:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cpudist: _cpudist
 
@@ -388,11 +390,11 @@ class _dnslat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 dnslat: _dnslat
 
@@ -414,11 +416,11 @@ class _drsnoop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 drsnoop: _drsnoop
 
@@ -441,11 +443,11 @@ class _event_care:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 event_care: _event_care
 
@@ -464,11 +466,11 @@ class _execsnoop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 execsnoop: _execsnoop
 
@@ -487,11 +489,11 @@ class _exitsnoop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 exitsnoop: _exitsnoop
 
@@ -508,11 +510,11 @@ class _expr:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 expr: _expr
 
@@ -525,6 +527,7 @@ class _fds:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        probes: int = ..., btf: _Text = ...,
     ) -> Run: ...
 fds: _fds
 
@@ -548,11 +551,11 @@ class _fileslower:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 fileslower: _fileslower
 
@@ -569,11 +572,11 @@ class _forks:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 forks: _forks
 
@@ -600,11 +603,11 @@ class _fsyncslow:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 fsyncslow: _fsyncslow
 
@@ -651,11 +654,11 @@ class _gc:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 gc: _gc
 
@@ -690,11 +693,11 @@ class _hardirqs:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hardirqs: _hardirqs
 
@@ -716,11 +719,11 @@ class _heap:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 heap: _heap
 
@@ -739,11 +742,11 @@ class _hrcount:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrcount: _hrcount
 
@@ -773,11 +776,11 @@ class _hrtimer:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrtimer: _hrtimer
 
@@ -792,8 +795,9 @@ class _hwstat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 hwstat: _hwstat
 
@@ -840,11 +844,11 @@ class _iouring:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 iouring: _iouring
 
@@ -869,11 +873,11 @@ class _irq_off:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 irq_off: _irq_off
 
@@ -908,11 +912,11 @@ class _kmemleak:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemleak: _kmemleak
 
@@ -944,11 +948,11 @@ class _kmemprof:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemprof: _kmemprof
 
@@ -969,11 +973,11 @@ class _kvm_exit:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvm_exit: _kvm_exit
 
@@ -994,11 +998,11 @@ class _kvmmmu:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvmmmu: _kvmmmu
 
@@ -1023,11 +1027,11 @@ class _ldlat_loads:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_loads: _ldlat_loads
 
@@ -1050,11 +1054,11 @@ class _ldlat_stores:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_stores: _ldlat_stores
 
@@ -1069,8 +1073,9 @@ class _llcstat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 llcstat: _llcstat
 
@@ -1095,11 +1100,11 @@ class _locks:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 locks: _locks
 
@@ -1145,11 +1150,11 @@ class _loopblock:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 loopblock: _loopblock
 
@@ -1176,11 +1181,11 @@ class _memleak:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 memleak: _memleak
 
@@ -1195,11 +1200,11 @@ class _misc:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 misc: _misc
 
@@ -1223,11 +1228,11 @@ class _mountsnoop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 mountsnoop: _mountsnoop
 
@@ -1287,11 +1292,11 @@ class _multi_trace:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 multi_trace: _multi_trace
 
@@ -1324,11 +1329,11 @@ class _nested_trace:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 nested_trace: _nested_trace
 
@@ -1343,11 +1348,11 @@ class _netqtop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 netqtop: _netqtop
 
@@ -1376,11 +1381,11 @@ class _num_dist:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 num_dist: _num_dist
 
@@ -1408,11 +1413,11 @@ class _offcpu:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 offcpu: _offcpu
 
@@ -1435,11 +1440,11 @@ class _oncpu:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oncpu: _oncpu
 
@@ -1459,11 +1464,11 @@ class _oomkill:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oomkill: _oomkill
 
@@ -1487,11 +1492,11 @@ class _opensnoop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 opensnoop: _opensnoop
 
@@ -1517,11 +1522,11 @@ class _overview:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 overview: _overview
 
@@ -1547,11 +1552,11 @@ class _page_faults:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 page_faults: _page_faults
 
@@ -1566,8 +1571,9 @@ class _percpu_stat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 percpu_stat: _percpu_stat
 
@@ -1584,11 +1590,11 @@ class _pgslow:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 pgslow: _pgslow
 
@@ -1616,11 +1622,11 @@ class _profile:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 profile: _profile
 
@@ -1667,11 +1673,11 @@ class _query:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 query: _query
 
@@ -1712,11 +1718,11 @@ class _record:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 record: _record
 
@@ -1765,11 +1771,11 @@ class _rundelay:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 rundelay: _rundelay
 
@@ -1813,11 +1819,11 @@ class _runqlat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlat: _runqlat
 
@@ -1834,11 +1840,11 @@ class _runqlen:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlen: _runqlen
 
@@ -1859,11 +1865,11 @@ class _sched_migrate:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sched_migrate: _sched_migrate
 
@@ -1883,11 +1889,11 @@ class _signals:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 signals: _signals
 
@@ -1904,11 +1910,11 @@ class _slabratetop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 slabratetop: _slabratetop
 
@@ -1923,11 +1929,11 @@ class _slowest:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 slowest: _slowest
 
@@ -1962,11 +1968,11 @@ class _snoop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 snoop: _snoop
 
@@ -2001,11 +2007,11 @@ class _softirqs:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 softirqs: _softirqs
 
@@ -2036,11 +2042,11 @@ class _split_lock:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 split_lock: _split_lock
 
@@ -2073,11 +2079,11 @@ class _sql:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sql: _sql
 
@@ -2110,8 +2116,9 @@ class _stat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 stat: _stat
 
@@ -2135,11 +2142,11 @@ class _statsnoop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 statsnoop: _statsnoop
 
@@ -2160,11 +2167,11 @@ class _swapin:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 swapin: _swapin
 
@@ -2187,11 +2194,11 @@ class _syncsnoop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syncsnoop: _syncsnoop
 
@@ -2228,11 +2235,11 @@ class _syscalls:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscalls: _syscalls
 
@@ -2249,11 +2256,11 @@ class _syscount:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscount: _syscount
 
@@ -2291,11 +2298,11 @@ class _task_state:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 task_state: _task_state
 
@@ -2315,11 +2322,11 @@ class _tcpaccept:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpaccept: _tcpaccept
 
@@ -2339,11 +2346,11 @@ class _tcpconnect:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnect: _tcpconnect
 
@@ -2365,11 +2372,11 @@ class _tcpconnlat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnlat: _tcpconnlat
 
@@ -2402,11 +2409,11 @@ class _tcpdrop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpdrop: _tcpdrop
 
@@ -2428,11 +2435,11 @@ class _tcplife:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcplife: _tcplife
 
@@ -2452,11 +2459,11 @@ class _tcpretrans:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpretrans: _tcpretrans
 
@@ -2485,11 +2492,11 @@ class _tcprtt:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcprtt: _tcprtt
 
@@ -2511,11 +2518,11 @@ class _tcpstates:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpstates: _tcpstates
 
@@ -2528,6 +2535,7 @@ class _tcptop:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
+        probes: int = ..., btf: _Text = ...,
     ) -> Run: ...
 tcptop: _tcptop
 
@@ -2542,8 +2550,9 @@ class _tlbstat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 tlbstat: _tlbstat
 
@@ -2564,11 +2573,11 @@ class _top:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 top: _top
 
@@ -2599,11 +2608,11 @@ class _trace:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 trace: _trace
 
@@ -2629,11 +2638,11 @@ class _wall:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 wall: _wall
 
@@ -2655,11 +2664,11 @@ class _watchdog:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 watchdog: _watchdog
 
@@ -2706,11 +2715,11 @@ class _wqlat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., probes: int = ...,
-        btf: _Text = ..., in_kernel: _Text = ..., allow_exec: bool = ..., buffer: _Size = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 wqlat: _wqlat
 
