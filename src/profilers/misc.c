@@ -146,6 +146,8 @@ static bool is_duplicate(const struct attar_run *run, const struct attar_event *
 static bool is_initial(struct misc *m, const struct attar_run *run, const struct attar_event *ev)
 {
 	m->has_times |= ev->record->time != 0;
+	if (run_is_before_range(run))
+		return true;
 	return !attar_run_is_live(run) && !ev->record->time && (m->has_times || !m->has_samples);
 }
 

@@ -151,6 +151,15 @@ const struct attar_option common_input_options[] = {
 	ATTAR_TEXT(T, input, 0, "input", "FILE",
 		"read a recording (perf.data) instead of the running system; -: standard input",
 		.complete = "file"),
+	ATTAR_TEXT(T, from, 0, "from", "TIME",
+		"only the part of the recording from TIME on: a time of day (03:12:40.5), a date "
+		"(2026-11-30 03:12:40), seconds since its start (12.5), or before its end (-30s)"),
+	ATTAR_TEXT(T, to, 0, "to", "TIME", "only the part up to TIME"),
+	ATTAR_TEXT(T, at, 0, "at", "TIME", "the same as --from, for --at TIME --for TIME"),
+	ATTAR_TIME(T, for_ns, 0, "for", "TIME",
+		"with --at or --from: only the part of this length: seconds, or with a unit, as "
+		"500ms",
+		.bare = 1000000000, .min = 1000),
 	{0}};
 
 const struct attar_option common_peer_options[] = {

@@ -5,6 +5,7 @@
 #include "perf/modes.h"
 #include "run/counts/counts.h"
 #include "run/input/hosts.h"
+#include "run/input/range.h"
 #include "run/input/recorded_names.h"
 #include "run/input/replay.h"
 #include "run/intervals.h"
@@ -190,14 +191,43 @@ static int deliver_first(struct attar_run *run, struct attar_event *ev)
 	return deliver(run, ev);
 }
 
+/*
+ * The event of a recording before anything has begun. 1: it is from before the range of --from, and
+ * was taken; 0: it is to be delivered.
+ */
+static int deliver_before_range(struct attar_run *run, struct attar_event *ev)
+{
+	int r = range_see(run, ev);
+
+	if (r > 0) {
+		r = range_pass(run, ev);
+		if (r > 0)
+			r = deliver(run, ev);
+		return r < 0 ? r : 1;
+	}
+	if (r < 0 || !range_begin(run, ev))
+		return r;
+	run_set_tick(run, run->clock.began + run->opts.interval);
+	vec_each (&run->replay->range.losses, loss)
+		if (r >= 0)
+			r = deliver(run, &loss->event);
+	return MIN(r, 0);
+}
+
 /* The event waits for the report of the interval before it. */
 static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
 {
-	uint64_t end = run_duration_end(run);
-	int r;
+	const bool begins = !run->clock.began;
+	uint64_t end;
+	int r = begins && run->replay ? deliver_before_range(run, ev) : 0;
 
+	if (r)
+		return MIN(r, 0);
 	if (!run->clock.began)
 		return deliver_first(run, ev);
+	if (begins && ev->time < run->clock.tick) /* the range has begun */
+		return deliver(run, ev);
+	end = run_duration_end(run);
 	if (run->replay && end && ev->time >= end) {
 		run->replay->over = run->clock.has_enough = true;
 		run->notes.dropped += ev->record->type == PERF_RECORD_SAMPLE;

@@ -2,6 +2,7 @@
 #include "run/intervals.h"
 
 #include "report/model/model.h"
+#include "run/input/replay.h"
 #include "run/rings.h"
 #include "run/run.h"
 #include "run/parts/requests.h"
@@ -71,7 +72,10 @@ int run_report(struct attar_run *run, enum attar_scope scope, uint64_t until)
 
 uint64_t run_duration_end(const struct attar_run *run)
 {
-	return run->opts.duration ? run->clock.began + run->opts.duration : 0;
+	const uint64_t end = run->opts.duration ? run->clock.began + run->opts.duration : 0,
+		       range = replay_range_end(run->replay);
+
+	return range != UINT64_MAX && (!end || range < end) ? range : end;
 }
 
 void run_set_tick(struct attar_run *run, uint64_t until)

@@ -13,6 +13,7 @@
 #include "run/input/database.h"
 #include "run/input/hosts.h"
 #include "run/input/pull.h"
+#include "run/input/range.h"
 #include "run/input/replay.h"
 #include "run/input/replay_names.h"
 #include "run/intervals.h"
@@ -168,6 +169,10 @@ static int finish_replay(struct attar_run *run, int r)
 {
 	uint64_t newest = MAX(stream_time(run->stream), pull_of(run)->reached);
 
+	if (r == 0)
+		r = range_finish(run);
+	if (r < 0)
+		return r;
 	/* A recording without samples begins at its end; one without records, at its reference. */
 	if (!run->clock.began)
 		clock_start_at(&run->clock, newest ? newest : replay_clock(run));

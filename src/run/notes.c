@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "perf/kernel.h"
 #include "report/model/model.h"
+#include "run/input/replay.h"
 #include "run/parts/user_stacks.h"
 #include "run/record/recorder.h"
 #include "run/rings.h"
@@ -248,6 +249,8 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
+	if (run->replay)
+		range_subtract(&run->replay->range, &stats);
 	PARTS_TELL(run, stats, &stats);
 	fill_seen(run, &stats, &notes, scope);
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;

@@ -22,6 +22,9 @@ struct common_opts {
 	bool no_children;  /* of pids and the command */
 	bool no_inherit;   /* the same where there are any: accepted for scripts */
 	const char *input; /* a recording */
+	/* the part of the recording, see run/input/range.h */
+	const char *from, *to, *at;
+	uint64_t for_ns;
 	/* other machines */
 	const char *push;
 	struct attar_texts pulls;

@@ -38,6 +38,7 @@ struct source;
 	PART(CREATORS, part_creators)                                                              \
 	SHARED(THREADS, part_threads)                                                              \
 	PART(REPLAY, part_replay)                                                                  \
+	PART(RANGE, part_range)                                                                    \
 	SHARED(PULL, part_pull)                                                                    \
 	PART(DATABASE, part_database)                                                              \
 	SHARED(HOSTS, part_hosts)                                                                  \

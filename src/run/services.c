@@ -219,6 +219,29 @@ void run_scan_end(struct attar_run *run, pid_t pid)
 	scan_budget_end(&run->scans, pid);
 }
 
+/* Whether --from or --to leave out events at the start of the recording, or at its end. */
+static bool is_cut_at(const struct attar_run *run, bool end)
+{
+	const struct run_replay *replay = run->replay;
+
+	return replay && replay->range.is_on && (end ? replay->over : replay->range.cuts_start);
+}
+
+static int get_waits_of_range(const struct attar_run *run, const struct recording_waits *waits,
+	struct run_waits *ret_waits)
+{
+	const struct run_range *range = &run->replay->range;
+
+	if (range_read_waits(run->replay, waits) < 0 || !waits->time)
+		return 0;
+	*ret_waits = (struct run_waits){.time = run->clock.ended,
+		.at = range->waits.at,
+		.n = range->waits.n,
+		.unread = waits->unread,
+		.is_system = waits->is_system};
+	return 1;
+}
+
 int run_get_waits(const struct attar_run *run, bool at_end, struct run_waits *ret_waits)
 {
 	const struct recording_waits *waits =
@@ -226,7 +249,12 @@ int run_get_waits(const struct attar_run *run, bool at_end, struct run_waits *re
 				      at_end ? RECORDING_ENDED : RECORDING_BEGAN)
 			    : NULL;
 
-	if (!waits || !waits->time)
+	/* what threads waited for at the start says nothing about a later time */
+	if (!waits || (!at_end && is_cut_at(run, false)))
+		return 0;
+	if (at_end && is_cut_at(run, true))
+		return get_waits_of_range(run, waits, ret_waits);
+	if (!waits->time)
 		return 0;
 	*ret_waits = (struct run_waits){.time = waits->time,
 		.at = waits->threads.at,
@@ -239,10 +267,11 @@ int run_get_waits(const struct attar_run *run, bool at_end, struct run_waits *re
 size_t run_get_scheds(
 	const struct attar_run *run, bool at_end, struct run_sched *scheds, size_t max)
 {
-	const recording_scheds *found =
-		run->replay ? recording_get_scheds(run->replay->recording,
-				      at_end ? RECORDING_ENDED : RECORDING_BEGAN)
-			    : NULL;
+	const enum recording_moment moment = at_end ? RECORDING_ENDED : RECORDING_BEGAN;
+	const recording_scheds *found = NULL;
+
+	if (run->replay && !is_cut_at(run, at_end))
+		found = recording_get_scheds(run->replay->recording, moment);
 
 	for (size_t i = 0; found && i < found->n && i < max; i++) {
 		const struct recording_sched *s = &found->at[i];
@@ -260,6 +289,11 @@ void run_count_record(struct attar_run *run)
 bool run_is_stopped(const struct attar_run *run)
 {
 	return run_stop_asked(run);
+}
+
+bool run_is_before_range(const struct attar_run *run)
+{
+	return run->replay && run->replay->range.is_before;
 }
 
 const struct attar_profiler *attar_run_profiler(const struct attar_run *run)

@@ -12,6 +12,7 @@
 #include "run/parts/target_names.h"
 #include "run/counts/counts.h"
 #include "run/counts/exited.h"
+#include "run/input/range.h"
 #include "run/parts/group_select.h"
 #include "run/rings.h"
 #include "run/run.h"
@@ -217,6 +218,7 @@ const char *run_target_words(struct attar_run *run)
 	if (run->replay) {
 		buf_str(&words, " --input ");
 		escape_shell(&words, o->input);
+		range_words(o, &words);
 	}
 	if (o->all_cpus && run->command.argv)
 		buf_str(&words, " -a");

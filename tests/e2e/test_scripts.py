@@ -448,8 +448,9 @@ def recorded(tmp_path):
 def test_list_of_a_recording(recorded, pattern, expected):
     done = run('list', '--json', '--input', recorded, *pattern)
     assert done.returncode == 0, done.stderr
-    table, = json.loads(done.stdout)['sections']
+    table, *times = json.loads(done.stdout)['sections']
     assert table['rows'] == expected
+    assert [s['name'] for s in times] == ([] if pattern else ['times'])
     done = run('list', f'--input={recorded}', '--names', *pattern)
     assert done.stdout.splitlines() == [row[0] for row in expected]
 

@@ -747,6 +747,26 @@ def test_wait_in_a_recording(profiler, recorded):
     assert_remark(report)
 
 
+@pytest.mark.usefixtures('root')
+@pytest.mark.skipif(not HAS_STARTS, reason='the kernel has no /proc/TID/sched')
+@pytest.mark.parametrize('profiler', ['locks', 'offcpu', 'task-state', 'wall'])
+def test_wait_that_outlasts_a_range(profiler, recorded):
+    """It had not ended at the end of the range, 0.2 s before the last event, either."""
+    path, waiter, other, pid, _, kind = recorded
+    if kind != 'system': # all threads wait: there are no events
+        done = run(profiler, '--input', path, '--to=-200ms')
+        assert done.returncode == 2 and 'has no events, and so no times' in done.stderr
+        return
+    whole, _ = open_waits(profiler, '--input', path, '-p', pid)
+    rows, _ = open_waits(profiler, '--input', path, '-p', pid, '--to=-200ms')
+    assert rows.keys() == whole.keys()
+    for name in 'comm', 'threads', 'waits for', 'in the end':
+        assert rows[waiter][name] == whole[waiter][name]
+    assert 0 < rows[waiter]['at least'] <= whole[waiter]['at least'] - 200_000_000
+    rows, _ = open_waits(profiler, '--input', path, '-p', pid, '--from', '0.1')
+    assert rows[waiter]['at least'] == whole[waiter]['at least']
+
+
 FORMER = 'waits that began before and have ended'
 # A thread reads a pipe, until another one writes to it after a byte of input.
 READER = '''

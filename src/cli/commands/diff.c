@@ -33,7 +33,7 @@ struct side {
 
 struct comparison {
 	const char *paths[2], *folded;
-	struct attar_texts outputs;
+	struct attar_texts outputs, from, to; /* times of BEFORE, or of both, and of AFTER */
 	const char *format;
 	double confidence, fail_above; /* percent; fail_above: below 0: none */
 	struct attar_diff_opts opts;
@@ -59,6 +59,9 @@ static int take_arguments(struct comparison *c, char *const *operands)
 	vec_each (&c->outputs, path)
 		if (!sink_of_file(*path))
 			return -EINVAL;
+	if (c->from.n > 2 || c->to.n > 2)
+		return attar_fail(
+			-EINVAL, "--from and --to can be given twice, for BEFORE and for AFTER");
 	return 0;
 }
 
@@ -92,11 +95,31 @@ static int read_output(const char *const *argv, struct buf *text)
 	return r;
 }
 
-/* A recording, which 'attar profile' turns into a report. */
-static int profile_recording(const char *path, struct buf *text)
+/* The part of a recording that is compared; NULL: from its start, up to its end. */
+struct range {
+	const char *from, *to;
+};
+
+static const char *time_of(const struct attar_texts *times, int side)
 {
-	const char *const argv[] = {
-		"attar", "profile", "-q", "-g", "--format", "json", "--input", path, NULL};
+	return !times->n ? NULL : times->at[times->n == 1 ? 0 : side];
+}
+
+/* A recording, which 'attar profile' turns into a report. */
+static int profile_recording(const char *path, const struct range *range, struct buf *text)
+{
+	const char *argv[16] = {
+		"attar", "profile", "-q", "-g", "--format", "json", "--input", path};
+	size_t n = 8;
+
+	if (range->from) {
+		argv[n++] = "--from";
+		argv[n++] = range->from;
+	}
+	if (range->to) {
+		argv[n++] = "--to";
+		argv[n++] = range->to;
+	}
 
 	buf_reset(text);
 	return read_output(argv, text);
@@ -156,7 +179,7 @@ static bool is_file(int fd)
 }
 
 /* Waits for the writer of a FIFO, as cat(1) does. */
-static int read_text(struct side *side, const char *path)
+static int read_text(struct side *side, const char *path, const struct range *range)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	int fd _cleanup_close_ = user_file_open(path, 0);
@@ -165,8 +188,12 @@ static int read_text(struct side *side, const char *path)
 	if (fd < 0)
 		return attar_fail(-errno, "cannot open it: %s", strerror(errno));
 	r = file_read_fd(fd, path, RESULT_MAX, &text);
+	if (r == 0 && !is_recording(&text) && (range->from || range->to))
+		r = attar_fail(-EINVAL,
+			"--from and --to need recordings, and it is a report" ATTAR_FIX
+			"give them to the profiler that writes the report");
 	if (r == 0 && is_recording(&text))
-		r = is_file(fd) ? profile_recording(path, &text)
+		r = is_file(fd) ? profile_recording(path, range, &text)
 				: attar_fail(-ESPIPE,
 					  "a recording in a pipe cannot be compared" ATTAR_FIX
 					  "write it to a file");
@@ -183,12 +210,14 @@ static int take_report(void *ctx, struct attar_report *report)
 	return MIN(r, 0);
 }
 
-static int read_result(struct side *side, const char *path)
+static int read_result(struct side *side, const char *path, const struct range *range)
 {
 	int r = report_read_database(path, take_report, side);
 
+	if (r > 0 && (range->from || range->to))
+		r = attar_fail(-EINVAL, "--from and --to need recordings, and it is a database");
 	if (r == 0)
-		r = read_text(side, path);
+		r = read_text(side, path, range);
 	if (r >= 0 && !side->reports.n)
 		r = attar_fail(-EBADMSG, "it has no table, histogram or call tree");
 	return r < 0 ? attar_context(r, "cannot read '%s'", CLIP(path)) : 0;
@@ -341,8 +370,11 @@ static int diff_compare(struct comparison *c, struct attar_diff_result *result)
 	int r = report ? 0 : base_oom();
 
 	c->opts.want_trees = wants_trees(c);
-	for (int side = 0; side < 2 && r == 0; side++)
-		r = read_result(&c->sides[side], c->paths[side]);
+	for (int side = 0; side < 2 && r == 0; side++) {
+		const struct range range = {time_of(&c->from, side), time_of(&c->to, side)};
+
+		r = read_result(&c->sides[side], c->paths[side], &range);
+	}
 	if (r == 0) {
 		const struct attar_diff_side before = reports_of(c, 0), after = reports_of(c, 1);
 
@@ -389,6 +421,10 @@ static const struct attar_option diff_options[] = {
 		"also write the differences to FILE, in the format given by its extension; may be "
 		"repeated",
 		.complete = "file"),
+	ATTAR_LIST(T, from, 0, "from", "TIME",
+		"of recordings, only the part from TIME on, as --from of profilers; given twice: "
+		"of BEFORE and of AFTER"),
+	ATTAR_LIST(T, to, 0, "to", "TIME", "only the part up to TIME; likewise"),
 	ATTAR_TEXT(T, format, 0, "format", "NAME", "format of stdout", .complete = "format"),
 	ATTAR_TEXT(T, folded, 0, "folded", "FILE",
 		"write folded stacks with both weights, for other tools", .complete = "file"),
@@ -403,6 +439,8 @@ static const struct command_operand diff_operands[] = {
 static const struct attar_example diff_examples[] = {
 	{"diff before.json after.json", "significant changes between two results"},
 	{"diff before.json after.json --fail-above 5%", "for CI: fail if one is above 5 %"},
+	{"diff --from 0 --to 10 --from 30 --to 40 perf.data perf.data",
+		"two parts of one recording"},
 	{0},
 };
 

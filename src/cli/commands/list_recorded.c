@@ -15,6 +15,7 @@ struct recorded {
 	uint64_t *samples;   /* by source */
 	uint32_t n;
 	uint64_t found;
+	uint64_t first, last; /* ns, of the events on the clock of the recording */
 };
 
 /* ---- the profiler ---- */
@@ -24,6 +25,9 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	struct recorded *r = self;
 
 	(void)run;
+	if (!r->first)
+		r->first = ev->time;
+	r->last = ev->time;
 	if (ev->counter < r->n)
 		r->samples[ev->counter]++;
 	return 0;
@@ -58,6 +62,30 @@ static void add_event(struct recorded *r, struct attar_section *table,
 	attar_cell_text(table, buf_text(&fields));
 }
 
+/* The times that --from and --to of other commands select from. */
+static int add_times(struct attar_run *run, const struct recorded *r, struct attar_report *report)
+{
+	uint64_t first = 0, last = 0;
+	const int e = run_get_recorded_times(run, &first, &last);
+	struct attar_section *table;
+
+	if (e == 0) { /* of a pipe */
+		first = r->first;
+		last = r->last;
+	}
+	if (e < 0 || !first)
+		return e < 0 ? e : 0;
+	table = attar_report_table(report, "times");
+	attar_section_column(table, "first event", ATTAR_UNIT_TIME);
+	attar_section_column(table, "last event", ATTAR_UNIT_TIME);
+	attar_section_column(table, "duration", ATTAR_UNIT_NS);
+	attar_section_row(table);
+	attar_cell_u64(table, attar_run_realtime(run, first));
+	attar_cell_u64(table, attar_run_realtime(run, last));
+	attar_cell_u64(table, last - first);
+	return 0;
+}
+
 static int recorded_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -76,7 +104,7 @@ static int recorded_report(
 	if (r->pattern && !r->found)
 		return attar_fail(
 			-ENOENT, "the recording has no event that matches '%s'", CLIP(r->pattern));
-	return 0;
+	return r->pattern ? 0 : add_times(run, r, report);
 }
 
 static void recorded_close(void *self)

@@ -218,6 +218,18 @@ struct run_waits {
 };
 
 /*
+ * The times of the first and the last sample of the recording, ns, on its clock. Returns 1; 0: they
+ * are unknown, as in a pipe, or the run is live; or a negative errno.
+ */
+int run_get_recorded_times(struct attar_run *run, uint64_t *ret_first, uint64_t *ret_last);
+
+/*
+ * Whether the record is from before the time of --from: it says what exists when the range begins,
+ * as the first records of a recording do.
+ */
+bool run_is_before_range(const struct attar_run *run);
+
+/*
  * Returns 1; 0 if the run is live, or if the recording does not have it, such as one of perf. What
  * threads waited for at its end is known in the last report.
  */

@@ -56,6 +56,8 @@ int overview_on_record(struct attar_run *run, void *self, const struct attar_eve
 	uint64_t pid;
 	int r = 0;
 
+	if (run_is_before_range(run))
+		return 0;
 	if (record->type == PERF_RECORD_COMM && record->comm.exec) {
 		r = take_exit_back(o, ev);
 		return r == 0 && ev->thread && attar_run_is_selected(run, ev->thread)

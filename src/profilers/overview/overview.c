@@ -298,8 +298,11 @@ static int on_failed_sample(struct attar_run *run, void *self, const struct atta
 static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct overview *o = self;
-	int r = overview_add_exit(run, o, ev);
+	int r;
 
+	if (run_is_before_range(run))
+		return 0;
+	r = overview_add_exit(run, o, ev);
 	if (ev->thread && ev->record->type == PERF_RECORD_EXIT)
 		overview_slices_exited(o, ev->thread->tid, ev->time);
 	return r < 0 ? r : thread_times_exited(run, &o->times, ev);

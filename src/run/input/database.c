@@ -26,7 +26,8 @@ int run_database_open(struct attar_run *run)
 	} all[] = {{"a command", run->command.argv != NULL}, {"--pids", run->opts.pids},
 		{"--tids", run->opts.tids}, {"--cpus", run->opts.cpus},
 		{"--cgroups", run->opts.recorded_cgroups}, {"--interval", run->opts.interval},
-		{"--duration", run->opts.duration}};
+		{"--duration", run->opts.duration}, {"--from", run->opts.from},
+		{"--to", run->opts.to}, {"--at", run->opts.at}};
 
 	if (!(run->profiler->uses & ATTAR_USES_DATABASE))
 		return attar_fail(-EINVAL,

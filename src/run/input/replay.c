@@ -156,6 +156,7 @@ void replay_close(struct attar_run *run)
 	map_done(&replay->rows);
 	map_done(&replay->exited);
 	mixed_counts_done(&replay->mixed);
+	range_done(&replay->range);
 	recording_close(replay->recording);
 	pull_close(run);
 	free(replay);
@@ -367,7 +368,7 @@ int replay_start(struct attar_run *run)
 		r = attar_stream_start(run->stream);
 	/* the clock starts at the first sample: tick 0 is over by then */
 	run->clock.realtime_offset = facts->has_clock_data ? facts->wall_ns - facts->clock_ns : 0;
-	return r;
+	return r == 0 ? range_open(run) : r;
 }
 
 /* ---- delivering ---- */

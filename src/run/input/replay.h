@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "perfdata/recording.h"
 #include "run/counts/mixed.h"
+#include "run/input/range.h"
 #include "run/input/recorded_names.h"
 #include "run/input/replay_names.h"
 
@@ -44,7 +45,14 @@ struct run_replay {
 	parse_ints cpus;                   /* with --cpus: of all events */
 	parse_ints pids, tids;             /* of --pids and --tids, without events so far */
 	struct recorded_names names;
+	struct run_range range;
 };
+
+/* The end of the range of --to, ns; UINT64_MAX: the end of the recording. */
+static inline uint64_t replay_range_end(const struct run_replay *replay)
+{
+	return replay && replay->range.is_resolved ? replay->range.to : UINT64_MAX;
+}
 
 /* Opens the recording of --input, before the profiler opens. */
 int replay_open(struct attar_run *run);

@@ -110,6 +110,11 @@ int replay_counts_connect(struct attar_run *run)
 		r = index < n ? connect(run, i, index) : refuse(run, &list->at[i]);
 		refused += index == n;
 	}
+	if (r == 0 && (run->opts.from || run->opts.to || run->opts.at))
+		return attar_fail(-EINVAL,
+			"--from and --to conflict with the counts of %s, which are those of whole "
+			"threads",
+			CLIP(run->opts.input));
 	if (r == 0 && refused == list->n)
 		return attar_fail(-EINVAL, "%s", list->at[0].refused);
 	return r;
