@@ -91,6 +91,14 @@ def test_other_methods_are_kept(root):
     assert 'user stacks without callers' in done.stdout
 
 
+def test_a_limit_of_frames(root):
+    """It is a limit of the kernel's call chains."""
+    for method in ((), ('--unwind', 'fp')):
+        stacks, _ = profile('-e', 'cpu-clock/max-stack=2/', *method, '--format', 'folded', '--',
+                            workload('chain5'), '200')
+        assert stacks and max(len(frames) for frames, _ in stacks) == 1 + 2
+
+
 def test_tracepoints(root):
     """Their rate has no limit: they are not copied."""
     done = run('trace', '-N', '3', '-g', '-e', 'sched:sched_switch', '--', workload('sleeps'),

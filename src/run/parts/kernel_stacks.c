@@ -41,13 +41,14 @@ int kernel_stacks_open(struct attar_run *run)
 /*
  * The program of a tracepoint would run for its other users, too. Recordings and receivers of
  * --push have the samples as the kernel wrote them, and rings that overwrite their oldest samples
- * are read late.
+ * are read late. max-stack= is for call chains of the kernel.
  */
 bool kernel_stacks_suit(const struct attar_run *run, const struct source *s)
 {
 	return s->attr.type != PERF_TYPE_TRACEPOINT && !modes_are_of_code(source_spec(s)) &&
-	       !s->use->timer && !s->use->pushes && !run_records(run) && !run->opts.push &&
-	       !rings_of(run)->overwritten && !sample_filter_has_program(run, s);
+	       !s->attr.sample_max_stack && !s->use->timer && !s->use->pushes &&
+	       !run_records(run) && !run->opts.push && !rings_of(run)->overwritten &&
+	       !sample_filter_has_program(run, s);
 }
 
 bool kernel_stacks_can_take(const struct attar_run *run, const struct source *s)

@@ -161,13 +161,16 @@ static bool has_user_stacks(const struct perf_event_attr *attr)
 	return attr->sample_type & PERF_SAMPLE_CALLCHAIN && !attr->exclude_callchain_user;
 }
 
-/* Its rate is limited, unlike the rate of an event of which each is taken. */
+/*
+ * Its rate is limited, unlike the rate of an event of which each is taken. max-stack= limits the
+ * call chains of the kernel only.
+ */
 static bool is_sampled(const struct source *s)
 {
 	enum { ALL = 1000 }; /* fewer events for a sample are not samples */
 
 	return s->attr.type != PERF_TYPE_TRACEPOINT && !modes_are_of_code(source_spec(s)) &&
-	       (s->attr.freq || s->attr.sample_period >= ALL);
+	       !s->attr.sample_max_stack && (s->attr.freq || s->attr.sample_period >= ALL);
 }
 
 static bool is_for_default_program(const struct attar_run *run, const struct source *s)
