@@ -279,6 +279,7 @@ const struct attar_profiler profiler_heap = {
 	.group = "Memory",
 	.summary = "memory that a program allocates and keeps, by stack, at little cost",
 	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
+	.needs = "perf events",
 	.self_size = sizeof(struct heap_profiler),
 	.options = options,
 	.examples = examples,
