@@ -40,7 +40,8 @@ class _annotate:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 annotate: _annotate
@@ -64,7 +65,8 @@ class _bashreadline:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bashreadline: _bashreadline
@@ -89,7 +91,8 @@ class _biolatency:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biolatency: _biolatency
@@ -110,7 +113,8 @@ class _biosnoop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biosnoop: _biosnoop
@@ -131,7 +135,8 @@ class _biotop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biotop: _biotop
@@ -150,7 +155,8 @@ class _bitesize:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bitesize: _bitesize
@@ -178,7 +184,8 @@ class _blame:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 blame: _blame
@@ -199,7 +206,8 @@ class _blktrace:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 blktrace: _blktrace
@@ -227,7 +235,8 @@ class _bpf_kvm_exit:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bpf_kvm_exit: _bpf_kvm_exit
@@ -257,7 +266,8 @@ class _breakpoint:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 breakpoint: _breakpoint
@@ -271,9 +281,9 @@ class _cachestat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., from_: _Text = ...,
+        to: _Text = ..., at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cachestat: _cachestat
 
@@ -306,7 +316,8 @@ class _calls:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 calls: _calls
@@ -367,7 +378,8 @@ class _cpudist:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cpudist: _cpudist
@@ -393,7 +405,8 @@ class _dnslat:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 dnslat: _dnslat
@@ -419,7 +432,8 @@ class _drsnoop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 drsnoop: _drsnoop
@@ -446,7 +460,8 @@ class _event_care:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 event_care: _event_care
@@ -469,7 +484,8 @@ class _execsnoop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 execsnoop: _execsnoop
@@ -492,7 +508,8 @@ class _exitsnoop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 exitsnoop: _exitsnoop
@@ -513,7 +530,8 @@ class _expr:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 expr: _expr
@@ -554,7 +572,8 @@ class _fileslower:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 fileslower: _fileslower
@@ -575,7 +594,8 @@ class _forks:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 forks: _forks
@@ -606,7 +626,8 @@ class _fsyncslow:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 fsyncslow: _fsyncslow
@@ -657,7 +678,8 @@ class _gc:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 gc: _gc
@@ -696,7 +718,8 @@ class _hardirqs:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hardirqs: _hardirqs
@@ -722,7 +745,8 @@ class _heap:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 heap: _heap
@@ -745,7 +769,8 @@ class _hrcount:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrcount: _hrcount
@@ -779,7 +804,8 @@ class _hrtimer:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrtimer: _hrtimer
@@ -795,9 +821,9 @@ class _hwstat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., from_: _Text = ...,
+        to: _Text = ..., at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hwstat: _hwstat
 
@@ -847,7 +873,8 @@ class _iouring:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 iouring: _iouring
@@ -876,7 +903,8 @@ class _irq_off:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 irq_off: _irq_off
@@ -915,7 +943,8 @@ class _kmemleak:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemleak: _kmemleak
@@ -951,7 +980,8 @@ class _kmemprof:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemprof: _kmemprof
@@ -976,7 +1006,8 @@ class _kvm_exit:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvm_exit: _kvm_exit
@@ -1001,7 +1032,8 @@ class _kvmmmu:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvmmmu: _kvmmmu
@@ -1030,7 +1062,8 @@ class _ldlat_loads:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_loads: _ldlat_loads
@@ -1057,7 +1090,8 @@ class _ldlat_stores:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_stores: _ldlat_stores
@@ -1073,9 +1107,9 @@ class _llcstat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., from_: _Text = ...,
+        to: _Text = ..., at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 llcstat: _llcstat
 
@@ -1103,7 +1137,8 @@ class _locks:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 locks: _locks
@@ -1153,7 +1188,8 @@ class _loopblock:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 loopblock: _loopblock
@@ -1184,7 +1220,8 @@ class _memleak:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 memleak: _memleak
@@ -1203,7 +1240,8 @@ class _misc:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 misc: _misc
@@ -1231,7 +1269,8 @@ class _mountsnoop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 mountsnoop: _mountsnoop
@@ -1295,7 +1334,8 @@ class _multi_trace:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 multi_trace: _multi_trace
@@ -1332,7 +1372,8 @@ class _nested_trace:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 nested_trace: _nested_trace
@@ -1351,7 +1392,8 @@ class _netqtop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 netqtop: _netqtop
@@ -1384,7 +1426,8 @@ class _num_dist:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 num_dist: _num_dist
@@ -1416,7 +1459,8 @@ class _offcpu:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 offcpu: _offcpu
@@ -1443,7 +1487,8 @@ class _oncpu:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oncpu: _oncpu
@@ -1467,7 +1512,8 @@ class _oomkill:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oomkill: _oomkill
@@ -1495,7 +1541,8 @@ class _opensnoop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 opensnoop: _opensnoop
@@ -1525,7 +1572,8 @@ class _overview:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 overview: _overview
@@ -1555,7 +1603,8 @@ class _page_faults:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 page_faults: _page_faults
@@ -1571,9 +1620,9 @@ class _percpu_stat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., from_: _Text = ...,
+        to: _Text = ..., at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 percpu_stat: _percpu_stat
 
@@ -1593,7 +1642,8 @@ class _pgslow:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 pgslow: _pgslow
@@ -1625,7 +1675,8 @@ class _profile:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 profile: _profile
@@ -1676,7 +1727,8 @@ class _query:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 query: _query
@@ -1721,7 +1773,8 @@ class _record:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 record: _record
@@ -1774,7 +1827,8 @@ class _rundelay:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 rundelay: _rundelay
@@ -1822,7 +1876,8 @@ class _runqlat:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlat: _runqlat
@@ -1843,7 +1898,8 @@ class _runqlen:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlen: _runqlen
@@ -1868,7 +1924,8 @@ class _sched_migrate:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sched_migrate: _sched_migrate
@@ -1892,7 +1949,8 @@ class _signals:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 signals: _signals
@@ -1913,7 +1971,8 @@ class _slabratetop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 slabratetop: _slabratetop
@@ -1932,7 +1991,8 @@ class _slowest:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 slowest: _slowest
@@ -1971,7 +2031,8 @@ class _snoop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 snoop: _snoop
@@ -2010,7 +2071,8 @@ class _softirqs:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 softirqs: _softirqs
@@ -2045,7 +2107,8 @@ class _split_lock:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 split_lock: _split_lock
@@ -2082,7 +2145,8 @@ class _sql:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sql: _sql
@@ -2116,9 +2180,9 @@ class _stat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., from_: _Text = ...,
+        to: _Text = ..., at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 stat: _stat
 
@@ -2145,7 +2209,8 @@ class _statsnoop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 statsnoop: _statsnoop
@@ -2170,7 +2235,8 @@ class _swapin:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 swapin: _swapin
@@ -2197,7 +2263,8 @@ class _syncsnoop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syncsnoop: _syncsnoop
@@ -2238,7 +2305,8 @@ class _syscalls:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscalls: _syscalls
@@ -2259,7 +2327,8 @@ class _syscount:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscount: _syscount
@@ -2301,7 +2370,8 @@ class _task_state:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 task_state: _task_state
@@ -2325,7 +2395,8 @@ class _tcpaccept:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpaccept: _tcpaccept
@@ -2349,7 +2420,8 @@ class _tcpconnect:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnect: _tcpconnect
@@ -2375,7 +2447,8 @@ class _tcpconnlat:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnlat: _tcpconnlat
@@ -2412,7 +2485,8 @@ class _tcpdrop:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpdrop: _tcpdrop
@@ -2438,7 +2512,8 @@ class _tcplife:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcplife: _tcplife
@@ -2462,7 +2537,8 @@ class _tcpretrans:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpretrans: _tcpretrans
@@ -2495,7 +2571,8 @@ class _tcprtt:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcprtt: _tcprtt
@@ -2521,7 +2598,8 @@ class _tcpstates:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpstates: _tcpstates
@@ -2550,9 +2628,9 @@ class _tlbstat:
         container: _Texts = ..., pod: _Texts = ..., unit: _Texts = ..., port: _Texts = ...,
         interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
         monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        probes: int = ..., btf: _Text = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        probes: int = ..., btf: _Text = ..., input: _Text = ..., from_: _Text = ...,
+        to: _Text = ..., at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tlbstat: _tlbstat
 
@@ -2576,7 +2654,8 @@ class _top:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 top: _top
@@ -2611,7 +2690,8 @@ class _trace:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 trace: _trace
@@ -2641,7 +2721,8 @@ class _wall:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 wall: _wall
@@ -2667,7 +2748,8 @@ class _watchdog:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 watchdog: _watchdog
@@ -2718,7 +2800,8 @@ class _wqlat:
         probes: int = ..., btf: _Text = ..., count: int = ..., mmap_pages: int = ...,
         watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
         perfeval_pids: _Texts = ..., in_kernel: _Text = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        buffer: _Size = ..., input: _Text = ..., from_: _Text = ..., to: _Text = ...,
+        at: _Text = ..., for_: _Time = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 wqlat: _wqlat
