@@ -56,7 +56,8 @@ def test_memory_does_not_grow_with_process_names(spawn, tmp_path):
     reports = [Profile(line) for line in out.read_text().splitlines()]
     assert sum(report.samples for report in reports) == \
         sum(report.notes['seen'] for report in reports) > 0
-    assert reports[-1].notes['self_rss'] < 16 << 20
+    # The program that walks stacks needs the types of the kernel and the tables of the binaries.
+    assert reports[-1].notes['self_rss'] < 48 << 20
 
 
 THREADS = 10000

@@ -426,6 +426,12 @@ const struct attar_profiler *profiler_find(const char *name);
 int run_watch_cpus(struct attar_run *run);
 
 /*
+ * For profilers that limit their own cost: without --unwind, the kernel takes user stacks by frame
+ * pointers. Only from open().
+ */
+void run_keep_frame_pointers(struct attar_run *run);
+
+/*
  * Reads events at most `ms` milliseconds after they happen, also if few arrive; 0: the kernel wakes
  * the run at each event, for rare ones. For profilers that look at the process of the event, which
  * goes on. Without this call it can be 100 ms. Of several calls the smallest counts. Only from

@@ -514,6 +514,7 @@ static int overview_open(struct attar_run *run, void *self)
 
 	o->times.segment = on_segment;
 	o->duty.share = cpu_share;
+	run_keep_frame_pointers(run);
 	r = open_events(run, o);
 	if (r == 0)
 		r = open_faults(run, o);

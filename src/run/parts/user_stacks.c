@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/parts/user_stacks.h"
 
+#include "attar/builtin.h"
 #include "attar/private/report.h"
 #include "attar/private/perf.h"
 #include "attar/private/unwind.h"
@@ -30,6 +31,7 @@ enum {
 /* Without --unwind, the method is chosen for each event. */
 struct default_stacks {
 	bool is_on;
+	bool is_off;     /* run_keep_frame_pointers() */
 	bool copies;     /* stacks of samples that the program does not take */
 	bool has_copies; /* there are such samples */
 	char *why;       /* there is no program; owned */
@@ -50,6 +52,11 @@ struct run_user_stacks {
 static struct run_user_stacks *user_stacks_of(const struct attar_run *run)
 {
 	return run->parts.state[PART_USER_STACKS];
+}
+
+void run_keep_frame_pointers(struct attar_run *run)
+{
+	user_stacks_of(run)->standard.is_off = true;
 }
 
 bool user_stacks_are_by_lbr(const struct attar_run *run)
@@ -209,7 +216,8 @@ static int complete_default(struct attar_run *run, struct run_user_stacks *stack
 	struct perf_event_attr attr = {0};
 	int r;
 
-	if (run->opts.unwind || !attar_run_is_live(run) || run_records(run) || run->opts.push)
+	if (standard->is_off || run->opts.unwind || !attar_run_is_live(run) || run_records(run) ||
+		run->opts.push)
 		return 0;
 	if (attar_unwind_attr(&attr, 0) < 0) {
 		attar_error_clear();
