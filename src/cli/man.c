@@ -388,6 +388,7 @@ static void man_environment(struct buf *b)
 		{"DEBUGINFOD_URLS",
 			"servers from which missing debug files are downloaded; DEBUGINFOD_TIMEOUT "
 			"and DEBUGINFOD_CACHE_PATH are those of debuginfod-find(1)"},
+		{"LD_PRELOAD", "libraries that the command of attar heap loads, after its own"},
 		{"NO_COLOR", "disables colours on terminals"},
 		{"PERF_BUILDID_DIR, PERF_CONFIG", "the cache of binaries of perf, which --input "
 						  "also reads, and the file with "
