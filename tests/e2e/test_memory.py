@@ -52,8 +52,8 @@ def doctor_is_the_same(text, reference):
 
 
 COMMANDS = {
-    'profile': (['profile', '-F', 1997, '-g', '--exclude-kernel', '--format', 'json', '--',
-                 workload('split7030'), 125],
+    'profile': (['profile', '-F', 1997, '-g', '--unwind', 'fp', '--exclude-kernel', '--format',
+                 'json', '--', workload('split7030'), 125],
                 profile_is_whole),
     'stat': (['stat', '--format', 'json', '-e', 'raw_syscalls:sys_enter,cpu-clock', '--',
               workload('wakeups23')],
