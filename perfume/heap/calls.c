@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * The functions that replace those of the C library, or of another allocator, which they call.
+ * The functions that replace functions of the C library, or of another allocator, which they call.
  * `new` and `delete` of C++ call malloc() and free() of the C library, unless an allocator has its
  * own ones.
  */

@@ -29,8 +29,8 @@ int moment_parse(const char *text, struct moment *ret_moment);
 /* What a moment may refer to: times of a clock, ns. */
 struct moment_span {
 	uint64_t from, to; /* where a time of day is looked for */
-	uint64_t start;    /* that of MOMENT_START */
-	uint64_t end;      /* that of MOMENT_END */
+	uint64_t start;    /* the time of MOMENT_START */
+	uint64_t end;      /* the time of MOMENT_END */
 	uint64_t offset;   /* ns since 1970 minus the clock, modulo 2^64; of DAY and DATE */
 };
 

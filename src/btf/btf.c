@@ -300,7 +300,7 @@ struct member_walk {
 	void *ctx;
 };
 
-/* Each member with a name, those of inner structs without one in its place. */
+/* Each member with a name, members of inner structs without one in its place. */
 static bool walk_members(struct member_walk *w, uint32_t number, uint64_t bit, unsigned depth)
 {
 	struct btf_type type;

@@ -168,7 +168,7 @@ uint32_t source_at_place(
 
 	if (place == s->spec->place)
 		return number;
-	/* those of a pattern are in the order of their places */
+	/* sources of a pattern are in the order of their places */
 	if (place > s->spec->place && place - s->spec->place < set->list.n - number) {
 		other = s + (place - s->spec->place);
 		if (other->shared.is_on && other->shared.owner == number && other->spec &&

@@ -223,7 +223,7 @@ def test_summary():
 
 @needs_program
 def test_processes_that_a_watched_one_creates():
-    """The strings of its children are copied, those of others are not."""
+    """The strings of its children are copied, strings of others are not."""
     code = ('import os\nfor i in range(20):\n if os.fork() == 0:\n'
             '  os.access(f"/child/{i}", 0); os._exit(0)\n os.wait()')
     found = calls('-e', 'access', '--', sys.executable, '-c', code)

@@ -64,7 +64,7 @@ def test_modules_with_frame_pointers(root, spawn):
 
 
 def test_without_rights(tmp_path):
-    """The stacks of a command are copied; those of all processes would take too much room."""
+    """The stacks of a command are copied; stacks of all processes would take too much room."""
     done = as_nobody(ATTAR, 'profile', '-g', '-F', '997', '--format', 'folded', '--',
                      workload('nofp'), '700')
     assert done.returncode == 0, done.stderr

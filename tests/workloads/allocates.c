@@ -6,16 +6,16 @@
  *	leaks     500 objects of 64 bytes by make(), of which 37 are kept
  *	known     keeps 20,000 of 100 bytes by small(), 2,000 of 3,000 by medium(), 40 of 200,000
  *	          by large()
- *	chain     realloc() to 1,000, 2,000 ... 100,000 bytes by grow(), of which the last is kept:
- *	          one more realloc() fails
- *	threads   8 threads with 1,000 objects of 48 bytes each by in_thread(); main() frees all but
- *	          100 of each
+ *	chain     realloc() to 1,000, 2,000 ... 100,000 bytes by grow(), of which the last is
+ *	          kept: one more realloc() fails
+ *	threads   8 threads with 1,000 objects of 48 bytes each by in_thread(); main() frees
+ *	          all but 100 of each
  *	fork      keeps 10 of 100 bytes by parent(); a child frees 5 of them, and keeps 3 of 200
  *	          by child()
  *	exec      keeps 7 of 500 bytes by before_exec(), then executes itself as `leaks`
  *	maps      3 mappings of 64 KiB by map(); the first is unmapped, and half of the second
  *	peak      10 of 1,000,000 bytes by first(), freed; then keeps 4 of 1,000,000 by second()
- *	soon      frees 1,000 of 32 bytes by quick() at once, and 1,000 of 32 by slow() after 50 ms
+ *	soon      frees 1,000 of 32 bytes by quick() at once, and 1,000 by slow() after 50 ms
  *	grows     keeps 10 of 1,000 bytes by step() each time that a line is read; prints a line
  *	signal    allocates 5 of 333 bytes by handler(), a signal handler, and keeps them
  */

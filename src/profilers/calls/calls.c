@@ -227,7 +227,7 @@ static bool calls_has_no_entry(struct calls *c, uint64_t number, int64_t result)
 
 /*
  * The events of a command begin within its execve(), whose arguments the program in the kernel has
- * copied. Other calls without an entry are those of a new task, which its creator has made.
+ * copied. Other calls without an entry are calls of a new task, which its creator has made.
  */
 static int calls_print_first(struct calls *c, struct attar_run *run, const struct attar_event *ev,
 	uint64_t number, int64_t result)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of the numbers that programs give to system calls: flags, modes, operations. The tables are
- * data; each names its source. Values are those of the machine that attar was built for.
+ * data; each names its source. Values are for the machine that attar was built for.
  */
 #ifndef PROFILERS_CALLS_NAMES_H
 #define PROFILERS_CALLS_NAMES_H
