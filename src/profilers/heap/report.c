@@ -281,7 +281,7 @@ static void add_process_remarks(
 	if (!state->processes && !state->is_running)
 		attar_report_remark(report,
 			"no process has loaded libperfume-heap.so: the program is statically "
-			"linked, has set-user-ID rights, or its dynamic linker is not that of "
+			"linked, has set-user-ID rights, or its dynamic linker is not the one of "
 			"glibc");
 	if (state->is_running)
 		attar_report_remark(

@@ -45,7 +45,7 @@ static int check_options(const struct common_opts *o)
 		return 0;
 	if (o->pull)
 		return attar_fail(-EINVAL,
-			"%s conflicts with --pull: the events are those of now" ATTAR_FIX
+			"%s conflicts with --pull: the events happen now" ATTAR_FIX
 			"record them, and give %s with --input",
 			name, name);
 	if (!o->input)

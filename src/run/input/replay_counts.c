@@ -112,7 +112,7 @@ int replay_counts_connect(struct attar_run *run)
 	}
 	if (r == 0 && (run->opts.from || run->opts.to || run->opts.at))
 		return attar_fail(-EINVAL,
-			"--from and --to conflict with the counts of %s, which are those of whole "
+			"--from and --to conflict with the counts of %s, which are for whole "
 			"threads",
 			CLIP(run->opts.input));
 	if (r == 0 && refused == list->n)
