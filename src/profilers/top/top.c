@@ -9,67 +9,12 @@
 #include <string.h>
 
 #include "attar/builtin.h"
-#include "attar/private/expr.h"
-#include "attar/private/keytable.h"
 #include "attar/run.h"
 #include "lib/counted_event.h"
-#include "lib/keys.h"
-#include "lib/sample_weight.h"
-#include "lib/task_by.h"
+#include "top/top.h"
 
 /* LATE_COLUMNS: for events that appear during the run. */
-enum { COLUMNS_MAX = 64, LATE_COLUMNS = 8, NAME_BYTES = 64, KEYS_MAX = 65536 };
-
-/* A value column: of a top-by or top-add attribute, or the number of events. */
-struct column {
-	char name[KEYS_NAME_BYTES];
-	const char *text;
-	struct attar_expr *sum; /* NULL: counts events */
-	bool is_signed;         /* the sum is an int64_t */
-	bool is_refused;        /* the kernel refused the event: not shown */
-	const char *user_event; /* NULL: none; programs can register one several times */
-	/* Its sum: the sum of the first column with the same NAME: or event of programs. */
-	size_t at;
-};
-
-/* What the attributes of an event say. */
-struct event {
-	const struct attar_event_spec *spec;   /* that it was made for */
-	struct attar_expr *key, *comm, *print; /* NULL: the thread, its name, the key itself */
-	size_t first, n;                       /* its columns */
-	/* Counted by thread or by a field, and nothing else: see count_plain(). */
-	bool is_plain;
-	const struct attar_field *field; /* NULL: by thread */
-	size_t sum;                      /* of its first column */
-	struct sample_events events;     /* that a sample counts as */
-};
-
-/* The block of a row. */
-struct label {
-	uint32_t source; /* whose key expression made the key */
-	uint32_t len;    /* bytes of comm */
-	uint64_t hash;   /* attar_thread.comm_hash of comm; 0: of comm= */
-	char comm[NAME_BYTES];
-};
-
-struct top {
-	struct attar_texts events;
-	const char *key, *by_text;
-	bool only_comm;
-
-	enum task_by by;
-
-	struct event *of; /* by source */
-	uint32_t n_of;
-	struct column columns[COLUMNS_MAX];
-	size_t n_columns, columns_max;
-	size_t rank;      /* the column that rows are sorted by */
-	bool has_by;      /* rank is given by a top-by */
-	uint32_t n_ready; /* sources with their final numbers; 0: no event was delivered */
-	bool has_names;   /* rows have a name besides their key */
-	bool has_limits;  /* a sum of the report's rows left 64 bits */
-	struct attar_keytable *table;
-};
+enum { LATE_COLUMNS = 8, KEYS_MAX = 65536 };
 
 /* ---- columns ---- */
 
@@ -77,17 +22,17 @@ static int too_many(void)
 {
 	return attar_fail(-E2BIG,
 		"more than %d value columns" ATTAR_FIX "use fewer events, top-by or top-add",
-		COLUMNS_MAX);
+		TOP_COLUMNS_MAX);
 }
 
 /* The column that has the sum of a new one; n_columns: itself. */
 static size_t find_sum(
-	const struct top *top, const struct event *e, const char *name, bool is_named)
+	const struct top *top, const struct top_event *e, const char *name, bool is_named)
 {
 	const char *user_event = e->spec ? e->spec->user_event : NULL;
 
 	for (size_t i = 0; i < top->n_columns; i++) {
-		const struct column *c = &top->columns[i];
+		const struct top_column *c = &top->columns[i];
 		bool is_same = user_event && c->user_event && i < e->first &&
 			       !strcmp(c->user_event, user_event);
 
@@ -97,7 +42,7 @@ static size_t find_sum(
 	return top->n_columns;
 }
 
-static int add_column(struct top *top, const struct event *e, const char *name, bool is_named,
+static int add_column(struct top *top, const struct top_event *e, const char *name, bool is_named,
 	struct attar_expr *sum)
 {
 	size_t at = find_sum(top, e, name, is_named);
@@ -144,7 +89,7 @@ static int add_sum(struct attar_run *run, struct top *top, uint32_t source,
 
 static int add_columns(struct attar_run *run, struct top *top, uint32_t source)
 {
-	struct event *e = &top->of[source];
+	struct top_event *e = &top->of[source];
 	const struct attar_event_spec *spec = e->spec;
 	int r = 0;
 
@@ -157,32 +102,13 @@ static int add_columns(struct attar_run *run, struct top *top, uint32_t source)
 	return r;
 }
 
-/* A source of a pattern of programs' events has no events itself. */
-static bool is_replaced(const struct top *top, size_t i)
-{
-	const char *pattern = top->columns[i].user_event;
-
-	if (!pattern || !strpbrk(top->columns[i].name, "*?["))
-		return false;
-	while (++i < top->n_columns)
-		if (top->columns[i].user_event && !strcmp(top->columns[i].user_event, pattern))
-			return true;
-	return false;
-}
-
-/* The events of a pattern that the kernel refused have no column. */
-static bool is_shown(const struct top *top, size_t i)
-{
-	return !top->columns[i].is_refused && top->columns[i].at == i && !is_replaced(top, i);
-}
-
 /* ---- keys and names ---- */
 
 static attar_repeats_fn on_repeats;
 
 static void set_plain(struct attar_run *run, const struct top *top, uint32_t source)
 {
-	struct event *e = &top->of[source];
+	struct top_event *e = &top->of[source];
 
 	e->events = sample_events_of_source(run, source);
 	e->sum = top->columns[e->first].at;
@@ -194,7 +120,7 @@ static void set_plain(struct attar_run *run, const struct top *top, uint32_t sou
 
 static int top_learn(struct attar_run *run, struct top *top, uint32_t source)
 {
-	struct event *e = &top->of[source];
+	struct top_event *e = &top->of[source];
 	int r;
 
 	e->spec = attar_run_source_spec(run, source);
@@ -243,7 +169,7 @@ static bool has_names(const struct top *top)
 static int learn_new(struct attar_run *run, struct top *top)
 {
 	uint32_t n = attar_run_sources(run);
-	struct event *of = realloc(top->of, n * sizeof(*of));
+	struct top_event *of = realloc(top->of, n * sizeof(*of));
 	int r = 0;
 
 	if (!of)
@@ -259,7 +185,7 @@ static int learn_new(struct attar_run *run, struct top *top)
 	return r;
 }
 
-static void free_exprs(struct event *e)
+static void free_exprs(struct top_event *e)
 {
 	attar_expr_free(e->key);
 	attar_expr_free(e->comm);
@@ -275,7 +201,7 @@ static void drop_refused(struct attar_run *run, struct top *top)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < top->n_of; i++) {
-		struct event *e = &top->of[i];
+		struct top_event *e = &top->of[i];
 
 		if (e->spec == attar_run_source_spec(run, kept)) {
 			top->of[kept++] = *e;
@@ -300,7 +226,7 @@ static inline bool keeps_names(const struct top *top)
 }
 
 /* The name for the row: comm=, or the name of the thread. */
-static void set_name(const struct top *top, struct label *label, const struct event *e,
+static void set_name(const struct top *top, struct top_label *label, const struct top_event *e,
 	const struct attar_event *ev, const struct attar_expr_record *record)
 {
 	const struct attar_process *process = top->by == BY_PROCESS ? ev->thread->process : NULL;
@@ -313,11 +239,11 @@ static void set_name(const struct top *top, struct label *label, const struct ev
 		name.len = strlen(name.bytes);
 	label->hash = e->comm ? 0 : ev->thread->comm_hash;
 	if (!name.bytes) {
-		label->len =
-			(uint32_t)snprintf(label->comm, NAME_BYTES, "%lld", (long long)name.number);
+		label->len = (uint32_t)snprintf(
+			label->comm, TOP_NAME_BYTES, "%lld", (long long)name.number);
 		return;
 	}
-	label->len = (uint32_t)(name.len < NAME_BYTES ? name.len : NAME_BYTES - 1);
+	label->len = (uint32_t)(name.len < TOP_NAME_BYTES ? name.len : TOP_NAME_BYTES - 1);
 	memcpy(label->comm, name.bytes, label->len);
 }
 
@@ -335,17 +261,13 @@ static uint64_t key_of_thread(
 	return thread->serial << 32 | (uint32_t)thread->tid;
 }
 
-static pid_t tid_of(const struct attar_keyrow *row)
-{
-	return (pid_t)(uint32_t)row->number;
-}
-
 /* The row of the event's key, which is a thread unless key= says otherwise. */
 static struct attar_keyrow *find_row(const struct attar_run *run, struct top *top,
-	const struct event *e, const struct attar_event *ev, const struct attar_expr_record *record)
+	const struct top_event *e, const struct attar_event *ev,
+	const struct attar_expr_record *record)
 {
 	char key[ATTAR_EXPR_KEY_MAX];
-	struct label label;
+	struct top_label label;
 	size_t n;
 
 	if (top->only_comm) {
@@ -358,7 +280,7 @@ static struct attar_keyrow *find_row(const struct attar_run *run, struct top *to
 	return attar_keytable_at(top->table, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX);
 }
 
-static void add_to_sum(const struct top *top, struct attar_keyrow *row, const struct column *c,
+static void add_to_sum(const struct top *top, struct attar_keyrow *row, const struct top_column *c,
 	const struct attar_expr_record *record, uint64_t events)
 {
 	uint64_t n = c->sum ? attar_expr_number(c->sum, record) : events;
@@ -367,13 +289,13 @@ static void add_to_sum(const struct top *top, struct attar_keyrow *row, const st
 }
 
 /* Events with any attributes. */
-static int top_count(const struct attar_run *run, struct top *top, const struct event *e,
+static int top_count(const struct attar_run *run, struct top *top, const struct top_event *e,
 	const struct attar_event *ev)
 {
 	struct attar_expr_record record;
 	const uint64_t events = sample_events_get(&e->events, ev);
 	struct attar_keyrow *row;
-	struct label *label;
+	struct top_label *label;
 
 	attar_event_get_expr_record(ev, &record);
 	row = find_row(run, top, e, ev, &record);
@@ -389,19 +311,19 @@ static int top_count(const struct attar_run *run, struct top *top, const struct 
 }
 
 /* The name of the thread, which can be new or have changed. */
-static __attribute__((noinline)) int rename_row(const struct top *top, struct label *label,
-	const struct event *e, const struct attar_event *ev)
+static __attribute__((noinline)) int rename_row(const struct top *top, struct top_label *label,
+	const struct top_event *e, const struct attar_event *ev)
 {
 	set_name(top, label, e, ev, NULL);
 	return 0;
 }
 
 /* Adds n events to the row of a key. */
-static inline int add_plain(struct top *top, const struct event *e, const struct attar_event *ev,
-	uint64_t key, uint64_t n)
+static inline int add_plain(struct top *top, const struct top_event *e,
+	const struct attar_event *ev, uint64_t key, uint64_t n)
 {
 	struct attar_keyrow *row = attar_keytable_at_u64(top->table, key);
-	struct label *label;
+	struct top_label *label;
 
 	if (!row)
 		return -ENOMEM;
@@ -414,13 +336,13 @@ static inline int add_plain(struct top *top, const struct event *e, const struct
 }
 
 /* Whether a sample has the field of the key. */
-static inline bool has_key(const struct event *e, size_t raw_size)
+static inline bool has_key(const struct top_event *e, size_t raw_size)
 {
 	return !e->field || (size_t)e->field->offset + e->field->size <= raw_size;
 }
 
 /* The usual case. */
-static int count_plain(const struct attar_run *run, struct top *top, const struct event *e,
+static int count_plain(const struct attar_run *run, struct top *top, const struct top_event *e,
 	const struct attar_event *ev)
 {
 	const struct attar_sample *s = &ev->record->sample;
@@ -452,7 +374,7 @@ static __attribute__((noinline)) int top_begin(
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct top *top = self;
-	const struct event *e;
+	const struct top_event *e;
 
 	if (ev->counter >= top->n_ready)
 		return top_begin(run, top, ev);
@@ -467,7 +389,7 @@ static int on_repeats(struct attar_run *run, void *self, const struct attar_even
 	const size_t size = ev->record->sample.raw_size;
 	const char *raw = repeats->raw;
 	struct top *top = self;
-	const struct event *e = &top->of[ev->counter];
+	const struct top_event *e = &top->of[ev->counter];
 	const bool is_known = has_key(e, size);
 	int r = 0;
 
@@ -484,7 +406,7 @@ static int on_repeats(struct attar_run *run, void *self, const struct attar_even
 /* Whether the numbers of system calls, and nothing else, are counted. */
 static bool counts_calls(const struct top *top)
 {
-	const struct event *e = &top->of[0];
+	const struct top_event *e = &top->of[0];
 
 	return top->n_of == 1 && e->is_plain && e->field &&
 	       !strcmp(attar_expr_get_column(e->key, 0)->name, "id") &&
@@ -494,7 +416,7 @@ static bool counts_calls(const struct top *top)
 /* Whether a field of a tracepoint, and nothing else, is counted. */
 static bool counts_field(const struct top *top, struct counting_field *ret_field)
 {
-	const struct event *e = &top->of[0];
+	const struct top_event *e = &top->of[0];
 
 	return top->n_of == 1 && e->is_plain && e->field && !keeps_names(top) &&
 	       counted_event_has(e->spec, NULL, e->field, ret_field);
@@ -513,250 +435,24 @@ static int add_calls(void *ctx, const struct counting_row *counted)
 
 /* ---- reporting ---- */
 
-static bool is_name_of_key(const struct top *top, const char *name)
-{
-	const struct attar_expr *key =
-		top->only_comm || top->by != BY_THREAD ? NULL : top->of[0].key;
-
-	for (size_t i = 0; key && i < attar_expr_columns(key); i++)
-		if (!strcmp(attar_expr_get_column(key, i)->name, name))
-			return true;
-	return false;
-}
-
-/* The event of a column, if an earlier column has the same name; otherwise NULL. */
-static const struct event *event_that_repeats(const struct top *top, size_t column)
-{
-	const struct event *e = top->of;
-	bool repeats = false;
-
-	for (size_t i = 0; i < column; i++)
-		repeats |= is_shown(top, i) &&
-			   !strcmp(top->columns[i].name, top->columns[column].name);
-	while (e->first + e->n <= column && e + 1 < top->of + top->n_of)
-		e++;
-	return repeats && e->spec ? e : NULL;
-}
-
-/* Columns of one report have different names. */
-static void add_value_heading(const struct top *top, struct attar_section *table, size_t column)
-{
-	const struct event *event = event_that_repeats(top, column);
-	const char *own = top->columns[column].name;
-	char name[KEYS_NAME_BYTES + ATTAR_EXPR_TEXT_MAX];
-
-	if (is_name_of_key(top, own))
-		snprintf(name, sizeof(name), "sum(%s)", own);
-	else if (event)
-		snprintf(name, sizeof(name), "%s (%s)", own, event->spec->name);
-	else
-		snprintf(name, sizeof(name), "%s", own);
-	attar_section_column(table, name, ATTAR_UNIT_COUNT);
-}
-
-static void add_headings(const struct top *top, struct attar_section *table)
-{
-	const struct event *first = &top->of[0];
-
-	if (top->only_comm)
-		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
-	else if (top->by != BY_THREAD)
-		task_by_columns(top->by, table, "");
-	else if (!first->key)
-		attar_section_column(table, "tid", ATTAR_UNIT_ID);
-	else if (first->print)
-		keys_add_printed_column(table, first->spec);
-	else
-		keys_add_columns(table, first->key);
-	for (size_t i = 0; i < top->n_columns; i++)
-		if (is_shown(top, i))
-			add_value_heading(top, table, i);
-	if (top->has_names)
-		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
-}
-
-/* What --by shows. */
-static void add_by(const struct attar_run *run, const struct top *top, struct attar_section *table,
-	const struct attar_keyrow *row)
-{
-	const struct label *label = row->value;
-	struct task_key_of key = {.id = (int64_t)row->number};
-
-	memcpy(key.name, label->comm,
-		label->len < sizeof(key.name) ? label->len : sizeof(key.name) - 1);
-	task_by_cells(run, top->by, table, &key);
-}
-
-static void add_key(struct attar_run *run, const struct top *top, struct attar_section *table,
-	const struct attar_keyrow *row)
-{
-	const struct event *e = &top->of[((const struct label *)row->value)->source];
-
-	if (top->only_comm) {
-		keys_add_text(table, row->key, row->key_size);
-	} else if (top->by != BY_THREAD) {
-		add_by(run, top, table, row);
-	} else if (!e->key) {
-		attar_cell_i64(table, tid_of(row)); /* -1: exiting */
-	} else if (e->print) {
-		keys_add_printed(run, table, top->of[0].spec, e->print, row->number);
-	} else {
-		keys_add_cells(table, e->key, row->key, row->key_size);
-	}
-}
-
-/* The key of the row for all keys that the table has no room for. */
-static void add_key_of_others(const struct top *top, struct attar_section *table)
-{
-	const struct attar_expr *key = top->of[0].key;
-	bool is_printed = top->of[0].print && !keys_print_number(top->of[0].spec);
-	bool is_text = top->only_comm || is_printed || (key && !keys_is_number(key));
-	size_t n = top->only_comm || !key || top->of[0].print ? 1 : attar_expr_columns(key);
-
-	for (size_t i = 0; i < n; i++) {
-		if (is_text && i == 0 &&
-			(n == 1 || attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_TEXT))
-			attar_cell_text(table, "[others]");
-		else
-			attar_cell_none(table);
-	}
-}
-
-static void add_sum_cell(struct top *top, struct attar_section *table, const struct column *c,
-	const struct attar_keysums *sums)
-{
-	uint64_t sum = sums->sums[c->at];
-
-	top->has_limits |= keysums_is_beyond(sums, top->columns_max, c->at);
-	if (c->is_signed)
-		attar_cell_i64(table, (int64_t)sum);
-	else
-		attar_cell_u64(table, sum);
-}
-
-static void add_row(struct attar_run *run, struct top *top, struct attar_section *table,
-	const struct attar_keyrow *row, enum attar_scope scope)
-{
-	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
-	const struct label *label = row->value;
-
-	attar_section_row(table);
-	if (row->key)
-		add_key(run, top, table, row);
-	else if (top->by != BY_THREAD)
-		task_by_cells(run, top->by, table, NULL);
-	else
-		add_key_of_others(top, table);
-	for (size_t i = 0; i < top->n_columns; i++)
-		if (is_shown(top, i))
-			add_sum_cell(top, table, &top->columns[i], sums);
-	if (!top->has_names)
-		return;
-	if (row->key)
-		keys_add_text(table, label->comm, label->len);
-	else
-		attar_cell_text(table, "[others]");
-}
-
-static void reverse(struct attar_keyrow **rows, size_t n)
-{
-	for (size_t i = 0; i < n / 2; i++) {
-		struct attar_keyrow *row = rows[i];
-
-		rows[i] = rows[n - 1 - i];
-		rows[n - 1 - i] = row;
-	}
-}
-
-/* Rows with equal sums are in the order of unsigned keys: puts negative keys first. */
-static void order_signed_keys(
-	const struct top *top, struct attar_keyrow **rows, size_t n, enum attar_scope scope)
-{
-	const struct attar_expr *key = top->of[0].key;
-	size_t end;
-
-	if (!key || top->only_comm || !keys_is_number(key) ||
-		!attar_expr_get_column(key, 0)->is_signed)
-		return;
-	if (n && !rows[n - 1]->key) /* the others */
-		n--;
-	for (size_t begin = 0; begin < n; begin = end) {
-		uint64_t sum = attar_keyrow_sums(rows[begin], scope)->sums[top->rank];
-		size_t negative = begin;
-
-		for (end = begin; end < n; end++) {
-			if (attar_keyrow_sums(rows[end], scope)->sums[top->rank] != sum)
-				break;
-			negative += (int64_t)rows[end]->number >= 0;
-		}
-		reverse(rows + begin, negative - begin);
-		reverse(rows + negative, end - negative);
-		reverse(rows + begin, end - begin);
-	}
-}
-
-static bool has_sums(const struct top *top)
-{
-	for (size_t i = 0; i < top->n_columns; i++)
-		if (top->columns[i].sum)
-			return true;
-	return false;
-}
-
-static void add_remarks(
-	const struct attar_run *run, const struct top *top, struct attar_report *report)
-{
-	struct attar_expr_faults faults;
-	uint64_t absent = 0, by_zero = 0;
-
-	attar_report_evicted(report, top->table, "keys");
-	if (sample_events_remark(run, report) && has_sums(top))
-		attar_report_remark(report,
-			"sums of expressions are those of the samples, which stand for several "
-			"events");
-	if (top->has_limits)
-		attar_report_remark(report,
-			"sums that do not fit into 64 bits, at the end or before, stay at the "
-			"limit that they reach first");
-	for (uint32_t i = 0; i < top->n_of; i++)
-		if (top->of[i].key) {
-			attar_expr_get_faults(top->of[i].key, &faults);
-			absent += faults.absent;
-			by_zero += faults.by_zero;
-		}
-	if (absent || by_zero)
-		attar_report_remark(report,
-			"keys that could not be computed count as 0: %llu with an absent field, "
-			"%llu division%s by zero",
-			(unsigned long long)absent, (unsigned long long)by_zero,
-			by_zero == 1 ? "" : "s");
-}
-
 static int top_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct top *top = self;
-	struct attar_section *table =
-		attar_report_table(report, attar_run_profiler(run)->name); /* of the preset */
 	int r = run_read_counting(run, add_calls, top);
 	struct attar_keyrow **rows;
 	size_t n;
 
 	if (r == 0)
 		r = attar_keytable_end_interval(top->table);
-	while (top->rank + 1 < top->n_columns && is_replaced(top, top->rank))
+	while (top->rank + 1 < top->n_columns && top_is_replaced(top, top->rank))
 		top->rank++;
 	if (r == 0)
 		r = attar_keytable_rows(top->table, scope, top->rank, &rows, &n);
 	if (r < 0)
 		return r;
-	order_signed_keys(top, rows, n, scope);
-	add_headings(top, table);
-	top->has_limits = false;
-	for (size_t i = 0; i < n; i++)
-		add_row(run, top, table, rows[i], scope);
+	top_show(run, top, report, &(struct top_rows){.rows = rows, .n = n, .scope = scope});
 	free(rows);
-	add_remarks(run, top, report);
 	return 0;
 }
 
@@ -775,13 +471,13 @@ static int top_open(struct attar_run *run, void *self)
 {
 	struct top *top = self;
 	struct attar_keytable_opts opts = {.size = sizeof(opts),
-		.value_size = sizeof(struct label),
+		.value_size = sizeof(struct top_label),
 		.key_max = ATTAR_KEY_MAX,
 		.keys_max = KEYS_MAX};
 	struct counting_field field;
 	int r = 0;
 
-	top->columns_max = COLUMNS_MAX;
+	top->columns_max = TOP_COLUMNS_MAX;
 	r = open_by(run, top);
 	if (r == 0)
 		r = attar_run_event_list(run, &top->events, false, on_event);
@@ -789,9 +485,9 @@ static int top_open(struct attar_run *run, void *self)
 		r = learn_new(run, top);
 	if (r < 0)
 		return r;
-	top->columns_max = top->n_columns + LATE_COLUMNS < COLUMNS_MAX
+	top->columns_max = top->n_columns + LATE_COLUMNS < TOP_COLUMNS_MAX
 				   ? top->n_columns + LATE_COLUMNS
-				   : COLUMNS_MAX;
+				   : TOP_COLUMNS_MAX;
 	opts.sums = top->columns_max;
 	opts.rank = top->rank;
 	for (size_t i = 0; i < top->n_columns; i++)
