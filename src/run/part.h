@@ -34,6 +34,7 @@ struct source;
 	PART(FLIGHT, part_flight)                                                                  \
 	PART(PROBE_FILES, part_probe_files)                                                        \
 	PART(KERNEL_GUARD, part_kernel_guard)                                                      \
+	PART(SCANS, part_scans)                                                                    \
 	SHARED(COUNTS, part_counts)                                                                \
 	PART(CREATORS, part_creators)                                                              \
 	SHARED(THREADS, part_threads)                                                              \

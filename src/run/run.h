@@ -7,7 +7,6 @@
 #define RUN_RUN_H
 
 #include "attar/builtin.h"
-#include "base/scan_budget.h"
 #include "run/clock.h"
 #include "run/lines.h"
 #include "run/notes.h"
@@ -52,8 +51,6 @@ struct attar_run {
 	struct run_replay *replay;   /* of --input and --pull; NULL: live */
 	struct run_select select;
 	struct source_set sources;
-
-	struct scan_budget scans; /* of profilers that read open files and mappings */
 
 	/* The loop and its results. */
 	struct run_clock clock;

@@ -19,7 +19,7 @@
 #include "stream/stream.h"
 #include "symbol/dso.h"
 
-enum { INTERVAL_MIN_NS = 1000000, SCAN_USER_NS = 100000000 };
+enum { INTERVAL_MIN_NS = 1000000 };
 
 int run_not_opening(const char *function)
 {
@@ -197,26 +197,6 @@ bool attar_run_is_live(const struct attar_run *run)
 	CHECK_ARG_OR(run, "run", true);
 
 	return !run->replay && !run_has_database(run);
-}
-
-bool run_scan_begin(struct attar_run *run, pid_t pid)
-{
-	struct scan_budget *scans = &run->scans;
-
-	scans->user_ns = SCAN_USER_NS;
-	scans->what = "open files and mappings";
-	scans->effect = "some of them may not be known";
-	return scan_budget_begin(scans, pid);
-}
-
-bool run_scan_goes_on(struct attar_run *run, pid_t pid)
-{
-	return scan_budget_goes_on(&run->scans, pid);
-}
-
-void run_scan_end(struct attar_run *run, pid_t pid)
-{
-	scan_budget_end(&run->scans, pid);
 }
 
 /* Whether --from or --to leave out events at the start of the recording, or at its end. */
