@@ -87,7 +87,8 @@ ATTAR_API int attar_stacks_report(struct attar_stacks *stacks, struct attar_repo
 /*
  * Adds a detail line under the newest row of the section for each of n locations, innermost first:
  * "address symbol+offset (dso)". Callers are located in the call, as in attar_event_stack(); the
- * address and offset shown belong to the return address.
+ * address and offset shown belong to the return address. A section has 262,144 lines of stacks at
+ * most: further rows have none, and the report has a remark.
  */
 ATTAR_API void attar_row_stack(struct attar_section *section, struct attar_symbols *symbols,
 	const attar_location *locations, size_t n);

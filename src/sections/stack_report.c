@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "base/radix.h"
+#include "report/model/model.h"
 #include "report/model/tree.h"
 #include "symbol/reader.h"
 #include "symbol/symbols.h"
@@ -49,7 +50,7 @@ static bool is_idle(struct stack_report *sr, uint64_t key)
 /* ---- addresses without a name ---- */
 
 /* An unnamed address with at least this share of the total weight gets its own row. */
-enum { HOT_PER_THOUSAND = 5 };
+enum { HOT_PER_THOUSAND = 5, STACK_LINES_MAX = 1 << 18 };
 
 struct nameless {
 	uint64_t location, weight;
@@ -649,6 +650,22 @@ static int source_frames(
 	return MIN(n, (int)FUNCTIONS_INLINED_MAX);
 }
 
+/*
+ * Whether the section has room for the stack of its newest row. A remark names the first row of the
+ * section without a stack.
+ */
+static bool row_stack_fits(struct attar_section *section, size_t n)
+{
+	if (section->stacks_left_out || section->details.n + n <= STACK_LINES_MAX)
+		return !section->stacks_left_out;
+	section->stacks_left_out = true;
+	attar_report_remark(section->report,
+		"%s: rows from %u on have no stack, because the stacks of a table have at most %d "
+		"lines",
+		section_text(section, section->name), section->rows, STACK_LINES_MAX);
+	return false;
+}
+
 void attar_row_stack(struct attar_section *section, struct attar_symbols *symbols,
 	const attar_location *locations, size_t n)
 {
@@ -661,6 +678,8 @@ void attar_row_stack(struct attar_section *section, struct attar_symbols *symbol
 	struct inner_frame inner = {.exists = false};
 	char text[LOCATION_TEXT_MAX];
 
+	if (!row_stack_fits(section, n))
+		return;
 	for (size_t i = 0; i < n; i++) {
 		struct attar_symbol sym;
 		bool named = attar_symbols_resolve(symbols, locations[i], &sym) == 0;

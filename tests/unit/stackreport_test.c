@@ -3,6 +3,7 @@
 #include "drawing.h"
 
 #include "attar/sections.h"
+#include "report/model/model.h"
 #include "sections/stack_report.h"
 
 struct profiled {
@@ -213,6 +214,38 @@ static void test_lines_show_every_address(void **state)
 	expect(report, "text", want);
 }
 
+/* A program with ever new stacks cannot make a report grow without a limit. */
+static void test_lines_of_stacks_are_limited(void **state)
+{
+	enum { DEPTH = 256, LINES = 1 << 18, ROWS = LINES / DEPTH };
+	struct attar_report *report = attar_report_new("stacks");
+	struct attar_section *table = attar_report_table(report, "stacks");
+	attar_location locations[DEPTH];
+	struct profiled *p = *state;
+
+	for (int i = 0; i < DEPTH; i++)
+		locations[i] = attar_address_space_locate(p->space, 0x1000);
+	attar_section_column(table, "n", ATTAR_UNIT_COUNT);
+	for (uint64_t i = 0; i < ROWS + 2; i++) {
+		attar_section_row(table);
+		attar_cell_u64(table, i);
+		attar_row_stack(table, p->symbols, locations, DEPTH);
+		assert_int_equal(report->remarks.n, i >= ROWS);
+	}
+	attar_row_stack(table, p->symbols, locations, 1);
+	assert_int_equal(table->details.n, LINES);
+	assert_string_equal(report_text(report, report->remarks.at[0]),
+		"stacks: rows from 1025 on have no stack, because the stacks of a table have at "
+		"most 262144 lines");
+	assert_int_equal(table->rows, ROWS + 2);
+	report_clear_rows(report);
+	attar_section_row(table);
+	attar_cell_u64(table, 1);
+	attar_row_stack(table, p->symbols, locations, 1);
+	assert_int_equal(table->details.n, 1);
+	attar_report_free(report);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -222,6 +255,7 @@ int main(void)
 		CASE(test_stacks_keep_their_weights),
 		CASE(test_separate_addresses_stay_separate),
 		CASE(test_lines_show_every_address),
+		CASE(test_lines_of_stacks_are_limited),
 	};
 
 	return cmocka_run_group_tests_name("stackreport", tests, NULL, NULL);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "attar/builtin.h"
@@ -119,7 +120,7 @@ static int on_alloc(struct attar_run *run, void *self, const struct attar_event 
 	if (!row)
 		return -ENOMEM;
 	if (!*row->comm)
-		memcpy(row->comm, ev->thread->comm, sizeof(row->comm));
+		snprintf(row->comm, sizeof(row->comm), "%s", ev->thread->comm);
 	sums_allocated(&state->sums, &made);
 	if (live_add(&state->live, &made) > 0)
 		return 0;

@@ -205,7 +205,7 @@ void report_clear_rows(struct attar_report *report)
 			0;
 		s->rows = 0;
 		s->filled = 0;
-		s->has_record_values = false;
+		s->has_record_values = s->stacks_left_out = false;
 	}
 }
 

@@ -129,6 +129,7 @@ struct attar_section {
 	VEC(struct cell) parts;     /* of all named values, consecutively */
 	VEC(uint64_t) records;      /* of cells of kind CELL_FIELDS; empty: there are none */
 	bool has_record_values;     /* one of them has named values, too */
+	bool stacks_left_out;       /* see attar_row_stack() */
 
 	/* Histograms. */
 	struct summary summary;
