@@ -13,11 +13,13 @@ HEADERS = sorted((ROOT / 'include/attar').glob('*.h')) + [ROOT / 'perfume/perfum
 INTERNAL = {'ATTAR_API', 'ATTAR_PRINTF', 'ATTAR_CAST', 'ATTAR_VALUE', 'PERFUME_API'}
 
 
-def page_of(header):
-    """The page of a header, as text without roff."""
-    done = subprocess.run([ROOT / 'tools/api-pages', header], capture_output=True, text=True,
-                          cwd=ROOT, check=True)
-    return re.sub(r'\\f[BRI]|\\&', '', done.stdout).replace('\\-', '-').replace('\\e', '\\')
+def pages_of(folder):
+    """Write the page of each header, and return their paths."""
+    names = [header.stem if header.stem in ('attar', 'attar-run', 'perfume')
+             else f'attar_{header.stem}' for header in HEADERS]
+    paths = [folder / f'{name}.3' for name in names]
+    subprocess.run([ROOT / 'tools/api-pages', *HEADERS, '--to', *paths], cwd=ROOT, check=True)
+    return dict(zip(HEADERS, paths))
 
 
 def code_of(header):
@@ -30,23 +32,29 @@ def code_of(header):
 
 
 @pytest.fixture(scope='module')
+def page_of(tmp_path_factory):
+    """page_of(header) returns the page of a header, as text without roff."""
+    paths = pages_of(tmp_path_factory.mktemp('headers'))
+
+    def page(header):
+        text = re.sub(r'\\f[BRI]|\\&', '', paths[header].read_text())
+        return text.replace('\\-', '-').replace('\\e', '\\')
+    return page
+
+
+@pytest.fixture(scope='module')
 def pages(tmp_path_factory):
     """The folder with the pages of all functions."""
     folder = tmp_path_factory.mktemp('man3')
     subprocess.run([ROOT / 'tools/api-pages', '--names', folder, *HEADERS], cwd=ROOT, check=True)
-    for header in HEADERS:
-        stem = header.stem
-        name = stem if stem in ('attar', 'attar-run', 'perfume') else f'attar_{stem}'
-        done = subprocess.run([ROOT / 'tools/api-pages', header], capture_output=True, cwd=ROOT,
-                              check=True)
-        (folder / f'{name}.3').write_bytes(done.stdout)
+    pages_of(folder)
     return folder
 
 
 @pytest.mark.parametrize(
     'header', [h for h in HEADERS if h.stem not in ('attar', 'attar-run', 'perfume')],
     ids=lambda h: h.stem)
-def test_page_of_a_header_has_every_name(header):
+def test_page_of_a_header_has_every_name(page_of, header):
     """Types, their members, constants, functions, and macros with a comment."""
     page = page_of(header)
     code = re.sub(r'^\s*#.*?(?<!\\)$', '', code_of(header), flags=re.M | re.S)
@@ -59,7 +67,7 @@ def test_page_of_a_header_has_every_name(header):
     assert not {name for name in defines if name not in INTERNAL and name not in page}
 
 
-def test_page_of_libperfume_has_every_name():
+def test_page_of_libperfume_has_every_name(page_of):
     public = (ROOT / 'perfume/perfume.h').read_text().partition('internal ----')[0]
     page = page_of(ROOT / 'perfume/perfume.h')
     names = set(re.findall(r'PERFUME_API [^;]*?\b(perfume_\w+)\)?\(', public))
@@ -114,7 +122,7 @@ def test_pages_are_formatted_without_warnings(pages):
 
 
 @pytest.mark.parametrize('name', ['attar', 'attar-run'])
-def test_the_program_of_the_first_page_runs(name, tmp_path):
+def test_the_program_of_the_first_page_runs(page_of, name, tmp_path):
     """It is built and run as shown."""
     page = page_of(ROOT / f'include/attar/{name}.h')
     lines = re.search(r'^\.EX\n( *#include.*?)^\.EE', page, re.M | re.S)[1]
