@@ -47,7 +47,7 @@ def tests(monkeypatch):
 # It passes when it has failed so often.
 FAILS = """
 import pathlib, pytest
-@pytest.mark.xdist_group('group')
+@pytest.mark.xdist_group('a group')
 @pytest.mark.parametrize('times', [0, 1, 2, 3])
 def test_it(times):
     count = pathlib.Path(__file__).with_name(f'failed{times}')
