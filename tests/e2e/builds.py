@@ -9,6 +9,7 @@ from pathlib import Path
 
 from command import ROOT, has
 
+LOW_PRIORITY = ['nice', '-n', '10']
 CACHE = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'attar'
 
 
@@ -28,9 +29,13 @@ def cached(compiler):
 
 
 def run(*command, **more):
-    """Return the finished command, with both outputs in `stdout`."""
-    return subprocess.run(command, cwd=ROOT, env=environment(**more), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    """
+    Return the finished command, with both outputs in `stdout`. Builds leave the CPUs to the tests
+    that measure.
+    """
+    return subprocess.run([*LOW_PRIORITY, *command], cwd=ROOT, env=environment(**more),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
 
 
 def setup(build, *options, **more):

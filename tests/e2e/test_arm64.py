@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import builds
 import guest
 import unit_tests
 
@@ -20,8 +21,9 @@ def test_unit_tests():
     environment = os.environ | {name: share, 'QEMU_LD_PREFIX': guest.output_of('arm64-sysroot')}
     failed = {}
     for program in programs:
-        done = subprocess.run(['qemu-aarch64', program], env=environment, capture_output=True,
-                              text=True, stdin=subprocess.DEVNULL, timeout=300)
+        done = subprocess.run([*builds.LOW_PRIORITY, 'qemu-aarch64', program], env=environment,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              timeout=600)
         if done.returncode:
             failed[program.name] = done.stdout[-2000:] + done.stderr[-2000:]
     assert not failed, '\n'.join(f'{name}: {text}' for name, text in failed.items())

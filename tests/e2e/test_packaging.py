@@ -226,8 +226,8 @@ def test_list_of_the_source_is_valid(dist):
 
 def build_packages(folder):
     """What is tested is the packages: without optimization, they are built sooner."""
-    done = subprocess.run([ROOT / 'tools/deb', folder], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=1800,
+    done = subprocess.run([*builds.LOW_PRIORITY, ROOT / 'tools/deb', folder],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=1800,
                           env=builds.environment(DEB_BUILD_OPTIONS='noopt'))
     assert done.returncode == 0, done.stderr[-3000:]
 
@@ -286,6 +286,7 @@ def test_lintian_finds_nothing(packages):
     for words in (['--dont-check-part', pages, *packages.glob('*.changes')],
                   ['--check-part', pages, *packages.glob('attar_*.deb'),
                    *packages.glob('libperfume*.deb')]):
-        done = subprocess.run(['lintian', '--allow-root', '--fail-on', 'error,warning', *words],
+        done = subprocess.run([*builds.LOW_PRIORITY, 'lintian', '--allow-root', '--fail-on',
+                               'error,warning', *words],
                               capture_output=True, text=True, timeout=1200)
         assert done.returncode == 0, done.stdout + done.stderr
