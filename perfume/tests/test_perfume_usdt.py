@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.exclusive
+pytestmark = pytest.mark.exclusive('events')
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get('ATTAR_BUILD', HERE.parents[1] / 'build')).resolve()

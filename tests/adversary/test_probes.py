@@ -89,7 +89,7 @@ def probed_meanwhile(event, is_probed):
     return found
 
 
-@pytest.mark.exclusive
+@pytest.mark.exclusive('events')
 @pytest.mark.parametrize('owner, event, expected', [
     (0, 'user_events:zzqtick', True),
     (UID, 'user_events:zzqtick', False),
@@ -102,7 +102,7 @@ def test_files_of_other_users_are_probed_on_request_only(
     assert probed_meanwhile(event, uprobes) == expected
 
 
-@pytest.mark.exclusive
+@pytest.mark.exclusive('events')
 def test_a_file_is_not_exchanged_between_reading_and_probing(tmp_path, nobody, uprobes):
     """Root's program has no such probe; the other user's directory sometimes leads to it."""
     root = directory(tmp_path / 'root', 0o755)
@@ -173,21 +173,21 @@ def race(attar, tmp_path, nobody, notes, events, in_process=False):
     return probed
 
 
-@pytest.mark.exclusive
+@pytest.mark.exclusive('events')
 @pytest.mark.parametrize('event', ['uprobe', 'uretprobe'])
 def test_a_uprobe_is_placed_in_the_file_with_its_function(event, tmp_path, nobody):
     """By the PMU: the kernel reads the path when the event is opened, long after attar."""
     assert race(('stat', '-a'), tmp_path, nobody, 1, event + ':place@{file}({canary})')
 
 
-@pytest.mark.exclusive
+@pytest.mark.exclusive('events')
 def test_a_uprobe_of_tracefs_is_placed_in_the_file_with_its_function(
         tmp_path, nobody, uprobes):
     assert race(('trace', '-q', '-a'), tmp_path, nobody, 1,
                 'uprobe:place@{file}({canary})//args="(a=$arg1)"/')
 
 
-@pytest.mark.exclusive
+@pytest.mark.exclusive('events')
 @pytest.mark.parametrize('event, in_process', [
     ('usdt:{file}:perfume:zzqtick', False), ('usdt:perfume:zzqtick', True)])
 def test_usdt_probes_are_placed_in_the_file_with_their_notes(
@@ -196,7 +196,7 @@ def test_usdt_probes_are_placed_in_the_file_with_their_notes(
     assert race(words, tmp_path, nobody, 4, event, in_process)
 
 
-@pytest.mark.exclusive
+@pytest.mark.exclusive('events')
 @pytest.mark.parametrize('changed', ['file', 'directory', 'owner', 'sticky', None])
 def test_permanent_tracepoints_only_where_nobody_else_can_change_the_path(
         changed, tmp_path, uprobes):
@@ -225,7 +225,7 @@ def in_container(path, program):
             f' mount --bind {program.parent}/copy.$$ {path} && exec {path}']
 
 
-@pytest.mark.exclusive
+@pytest.mark.exclusive('events')
 @pytest.mark.parametrize('event', ['usdt:perfume:zzqtick', 'user_events:zzqtick/transport=usdt/'])
 def test_probes_are_placed_in_the_file_of_the_container(event, tmp_path, uprobes):
     """The file of the host at the same path is not probed: its code is at other offsets."""
@@ -262,7 +262,7 @@ def test_probes_are_placed_in_the_file_of_the_container(event, tmp_path, uprobes
             program.wait()
 
 
-@pytest.mark.exclusive
+@pytest.mark.exclusive('events')
 def test_names_of_probes_have_no_addresses_of_attar(tmp_path, uprobes):
     """tracefs can be readable by others."""
     program = build(directory(tmp_path / 'prog', 0o755) / 'prog', 1)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -23,20 +24,23 @@ sys.pycache_prefix, sys.dont_write_bytecode = str(command.BUILD / 'pycache'), Fa
 
 MARKERS = [
     'guest(kernel): boots this guest (or the one that the parameter "kernel" names)',
-    'exclusive: changes a setting of the machine, or is disturbed by other tests that measure it',
+    'exclusive(subject): changes a setting of the machine, or is disturbed by other tests that '
+    'measure it; with a subject, only by tests of the same one',
     'quick: part of "make check"',
     'slow: left out of "make check" although its file is quick',
 ]
 # Fixtures that change a setting or a limit of the machine, or keep its CPUs busy.
 EXCLUSIVE = {'sysctl', 'busy_cpus', 'open_dir'}
-# Guests that are only downloaded come first; the other kernels are being built meanwhile.
-KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']
-# Groups that take half a minute or more, the longest first, when nothing has to be built.
-LONG_GROUPS = ['packages', 'test_fuzz', 'debian', 'x86', 'test_command_lines', 'arm64',
-               'test_agent', 'debian5', 'test_fleet', 'test_packaging', 'test_symbols_command',
-               'debian7', 'test_perf_prof_commands', 'test_outputs',
-               'test_memory', 'test_truth', 'test_targets',
-               'test_headers', 'test_symbols', 'hardware']
+# Guests whose kernels are built: until that is done, their tests come last.
+BUILT = ['x86', 'statuspage']
+# Groups that take half a minute or more, the longest first. A worker takes the next group when it
+# has two tests left, so groups of one or two tests do not come first.
+LONG_GROUPS = ['exclusive', 'exclusive_events', 'debian', 'arm64', 'x86', 'test_fuzz',
+               'packages', 'debian5', 'test_arm64', 'test_threads', 'test_command_lines',
+               'hardware', 'test_waits', 'test_agent', 'debian7', 'arm64_test_packaging',
+               'test_make_check', 'test_fleet', 'test_packaging', 'test_symbols_command',
+               'test_perf_prof_commands', 'test_outputs', 'test_memory', 'test_truth',
+               'test_targets', 'test_headers', 'test_symbols']
 # For a test with its fixtures, which may wait for the build of a kernel.
 HANGS_AFTER_S = 30 * 60
 
@@ -49,42 +53,44 @@ def kernel_of(item):
     return mark.args[0] if mark.args else item.callspec.params['kernel']
 
 
-def is_exclusive(item):
-    return item.get_closest_marker('exclusive') or EXCLUSIVE & set(item.fixturenames)
+def exclusive_group(item):
+    """Return the group of tests that run one at a time, or None."""
+    mark = item.get_closest_marker('exclusive')
+    if EXCLUSIVE & set(item.fixturenames):
+        return 'exclusive'
+    return '_'.join(['exclusive', *mark.args]) if mark else None
 
 
 def group_of(item, cached):
     """Return the group of the test; those of a group run one after another in one worker."""
-    mark = item.get_closest_marker('xdist_group')
+    mark, kernel = item.get_closest_marker('xdist_group'), kernel_of(item)
+    module = item.module.__name__.rpartition('.')[2]
     if mark:
         return mark.args[0]
-    module = item.module.__name__.rpartition('.')[2]
-    if kernel_of(item) == 'x86' and not cached:
-        return f'x86_{module}'  # these wait for the build, and run in parallel at the end
-    if kernel_of(item):
-        return kernel_of(item)  # these share a boot
-    if is_exclusive(item):
-        return 'exclusive'
-    return module  # these share fixtures of their module
+    if kernel == 'arm64' or (kernel in BUILT and not cached):
+        return f'{kernel}_{module}'  # each boots, or waits for the build and runs at the end
+    if kernel:
+        return kernel  # these share a boot
+    return exclusive_group(item) or module  # these share fixtures of their module
 
 
-def rank(item, cached):
+def rank(item, cached, sizes):
     """
-    Workers take groups in this order: the exclusive tests, which one worker runs; then the longest
-    groups, so that the last ones are short. While kernels are built, tests that need none or only
-    a downloaded one come first.
+    Workers take groups in this order: the longest ones, beginning with exclusive tests, each of
+    which one worker runs; then the other ones, those with most tests first, so that the last ones
+    are short. While kernels are built, tests that need these come last.
     """
     group, kernel = group_of(item, cached), kernel_of(item)
-    if group == 'exclusive':
-        return 0, 0
-    if cached and group in LONG_GROUPS:
-        return 1, LONG_GROUPS.index(group)
-    return (3, KERNELS.index(kernel)) if kernel else (2, 0)
+    if kernel in BUILT and not cached:
+        return 2, BUILT.index(kernel), group
+    if group in LONG_GROUPS:
+        return 0, LONG_GROUPS.index(group), group
+    return 1, -sizes[group], group
 
 
 @functools.cache  # all workers of xdist must have the same groups in the same order
 def kernels_are_cached():
-    return guest.kernels_are_cached(KERNELS)
+    return guest.kernels_are_cached(BUILT)
 
 
 def pytest_sessionstart(session):
@@ -107,7 +113,8 @@ def pytest_collection_modifyitems(config, items):
         if not command.ATTAR.exists():
             item.add_marker(pytest.mark.skip(reason=f'{command.ATTAR} is not built'))
         item.add_marker(pytest.mark.xdist_group(group_of(item, cached)))
-    items.sort(key=lambda item: rank(item, cached))
+    sizes = Counter(group_of(item, cached) for item in items)
+    items.sort(key=lambda item: rank(item, cached, sizes))
 
 
 @pytest.hookimpl(tryfirst=True)

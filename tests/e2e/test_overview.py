@@ -83,6 +83,7 @@ def found_in(result):
     return [r['finding'] for r in rows(result, 'findings')]
 
 
+@pytest.mark.xdist_group('overview_scripts')  # not exclusive
 @pytest.mark.quick
 class TestScripts:
     def test_where_the_time_goes(self, tmp_path):
@@ -845,6 +846,7 @@ true'''
         assert found_in(found)[:1] == [SLOW[reason]], reason
 
 
+@pytest.mark.xdist_group('overview_scripts')
 @pytest.mark.parametrize('state', [4, 8])
 def test_stopped_thread(tmp_path, state):
     """For 250 ms of a second, wherever its code was stopped."""

@@ -221,6 +221,7 @@ def test_no_cause(name):
     assert 'sleep' not in found_in(found)
 
 
+@pytest.mark.xdist_group('overview_scripts')
 @pytest.mark.quick
 @pytest.mark.skipif(os.uname().machine != 'x86_64', reason='numbers of other system calls')
 @pytest.mark.parametrize('call, error, n, is_several, finding', [

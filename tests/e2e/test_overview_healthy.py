@@ -146,6 +146,7 @@ HARMLESS = [(2, 2), (262, 2), (21, 2), (59, 2), (16, 25), (61, 10), (0, 11), (89
 HARMFUL = [(84, 2), (3, 9), (2, 13), (16, 22)]
 
 
+@pytest.mark.xdist_group('overview_scripts')
 @pytest.mark.skipif(os.uname().machine != 'x86_64', reason='numbers of other system calls')
 @pytest.mark.parametrize('call, error', HARMLESS + HARMFUL)
 def test_each_harmless_error(tmp_path, call, error):

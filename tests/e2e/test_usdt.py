@@ -12,7 +12,7 @@ import pytest
 from command import ATTAR, is_waiting, run, wait_until, workload
 from scripts import rows_of
 
-pytestmark = pytest.mark.exclusive
+pytestmark = pytest.mark.exclusive('events')
 
 PROBES = Path('/sys/kernel/tracing/uprobe_events')
 TYPES = 's32 arg1, u64 arg2, s32 arg3, u8 arg4, s16 arg5'

@@ -14,7 +14,7 @@ import guest
 import scripts
 from command import ATTAR, BUILD, as_nobody, has, run, wait_until, workload
 
-pytestmark = pytest.mark.exclusive
+pytestmark = pytest.mark.exclusive('events')
 
 HELLO = BUILD / 'perfume/examples/hello_world'
 EMIT = workload('emit')
