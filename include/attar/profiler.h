@@ -123,6 +123,12 @@ struct attar_profiler {
 	 */
 	int (*query)(
 		struct attar_run *run, void *self, const char *text, struct attar_report *report);
+	/*
+	 * Called when the measurement has begun, before the command runs: its events are open,
+	 * which takes time after open(); not with a recording; of a command that is repeated, once
+	 * for each run. May be NULL. Returns 0 or a negative errno.
+	 */
+	int (*started)(struct attar_run *run, void *self);
 };
 
 /*

@@ -28,7 +28,7 @@ struct times {
 };
 
 struct cpu_util {
-	bool counts_cycles;
+	bool counts_cycles, is_started;
 	size_t n; /* 1 + the highest CPU */
 	struct times start[CPUS_MAX], last[CPUS_MAX], now[CPUS_MAX];
 	struct times total; /* sums of a report */
@@ -217,11 +217,20 @@ static int cpu_util_open(struct attar_run *run, void *self)
 	u->counts_cycles = hardware_has_pmu();
 	if (r >= 0)
 		r = u->counts_cycles ? count_cycles(run) : 0;
-	if (r >= 0)
-		r = read_times(u);
-	memcpy(u->start, u->now, sizeof(u->start));
-	memcpy(u->last, u->now, sizeof(u->last));
-	return r < 0 ? r : 0;
+	return r < 0 ? r : read_times(u);
+}
+
+static int cpu_util_started(struct attar_run *run, void *self)
+{
+	struct cpu_util *u = self;
+	int r = u->is_started ? 0 : read_times(u);
+
+	if (r == 0 && !u->is_started) {
+		memcpy(u->start, u->now, sizeof(u->start));
+		memcpy(u->last, u->now, sizeof(u->last));
+	}
+	u->is_started = true;
+	return r;
 }
 
 static const struct attar_option options[] = {{0}};
@@ -239,6 +248,7 @@ const struct attar_profiler profiler_cpu_util = {
 	.options = options,
 	.examples = examples,
 	.open = cpu_util_open,
+	.started = cpu_util_started,
 	.ended = cpu_util_ended,
 	.report = cpu_util_report,
 };

@@ -289,6 +289,8 @@ static int loop_start(struct attar_run *run)
 		r = counts_enable(run);
 	if (r == 0)
 		r = PARTS_CALL(run, started);
+	if (r == 0 && run->profiler->started)
+		r = run->profiler->started(run, run->self);
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """attar cpu-util: the times in /proc/stat, of this machine and simulated ones."""
+import ctypes
 import json
 import os
 import re
 import shlex
 import sys
+import threading
 
 import pytest
 
@@ -117,6 +119,38 @@ def test_every_mode(machine):
 
 def test_cpus_are_selected(machine):
     assert report(machine('-C', '0,1')) == {'total': {'all': CPU0}, 'cpus': {0: CPU0}}
+
+
+OLDER = BEFORE.replace(' 1000 5 ', ' 300 5 ')
+CLOSED_BY_READER = 0x10  # IN_CLOSE_NOWRITE
+
+
+class Pipe:
+    """A named pipe in place of /proc/stat, which each read of attar takes one text from."""
+
+    def __init__(self, path, *texts):
+        self.path, self.texts, self.n_taken = path, texts, 0
+        os.mkfifo(path)
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.notes = libc.inotify_init1(os.O_CLOEXEC)
+        assert libc.inotify_add_watch(self.notes, os.fsencode(path), CLOSED_BY_READER) > 0
+        threading.Thread(target=self._write, daemon=True).start()
+
+    def _write(self):
+        for text in self.texts:
+            self.path.write_text(text)
+            os.read(self.notes, 4096)
+            self.n_taken += 1
+
+
+def test_begins_with_the_measurement(tmp_path, root):
+    """Opening events takes time, which is not part of the report."""
+    pipe = Pipe(tmp_path / 'stat', OLDER, BEFORE, AFTER)
+    words = shlex.join([str(ATTAR), 'cpu-util', '--format', 'json', '--', 'true'])
+    ended = run('-m', 'sh', '-c', f'mount --bind {pipe.path} /proc/stat && exec {words}',
+                program='unshare')
+    assert report(ended)['cpus'] == {0: CPU0, 2: {}}
+    assert pipe.n_taken == 3
 
 
 def test_needs_no_privileges(open_dir):
