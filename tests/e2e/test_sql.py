@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -867,6 +868,26 @@ def test_a_signal_interrupts_a_query(script):
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == 'attar: --query: interrupted by a signal\n'
         assert process.wait() == 1
+
+
+def test_a_query_that_soon_ends_is_not_interrupted(script):
+    """It takes 0.4 s of a CPU, and the signal comes after more than half of them."""
+    query = (ENDLESS % 'count(*)').replace(' FROM c)', ' FROM c LIMIT {})')
+    began = time.process_time()
+    assert sqlite3.connect(':memory:').execute(query.format(500000)).fetchall() == [(500000,)]
+    n = int(500000 * .4 / (time.process_time() - began))
+    ends = []
+    for _ in range(5):  # on a busy machine, the rest can take more than a second
+        with subprocess.Popen([ATTAR, 'sql', '--input', script, '--query', query.format(n)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            wait_until(lambda: cpu_seconds(process.pid) > 0.25, 'the query runs')
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+            ends.append((process.returncode, err, f'{n:,}' in out))
+        if not process.returncode:
+            break
+    assert ends[-1] == (0, '', True), ends
 
 
 @pytest.mark.parametrize('args, words', [

@@ -13,6 +13,7 @@ struct sql_db {
 	sqlite3 *sqlite;
 	uint64_t deadline;   /* of the query, ns; 0: none */
 	bool was_stopped;    /* the run, before the query: it does not interrupt this one */
+	uint64_t stopped_at; /* the run, during the query, by now(); 0: it is not */
 	const char *refused; /* what the authorizer refused; NULL: nothing */
 	bool is_parsed;      /* while a statement is prepared: it has no syntax error */
 	struct sql_scan *scans;

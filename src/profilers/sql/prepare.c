@@ -22,18 +22,30 @@ static uint64_t now(void)
 
 /* ---- limits of queries ---- */
 
+#define STOP_LIMIT_NS 1000000000ULL
+
 void sql_db_set_deadline(struct sql_db *db, uint64_t timeout)
 {
 	db->deadline = now() + timeout;
 	db->was_stopped = run_is_stopped(db->run);
+	db->stopped_at = 0;
+}
+
+/* A query that is about to end is not interrupted by the signal that ends the run. */
+static bool is_stopped(struct sql_db *db)
+{
+	if (db->was_stopped || !run_is_stopped(db->run))
+		return false;
+	if (!db->stopped_at)
+		db->stopped_at = now();
+	return now() - db->stopped_at > STOP_LIMIT_NS;
 }
 
 int sql_db_interrupts(void *ctx)
 {
 	struct sql_db *db = ctx;
 
-	return db->deadline &&
-	       (now() > db->deadline || (!db->was_stopped && run_is_stopped(db->run)));
+	return db->deadline && (now() > db->deadline || is_stopped(db));
 }
 
 static const char *action_name(int action)
