@@ -13,7 +13,6 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/perf_prof.h"
-#include "cli/signals.h"
 
 /* The package may be next to attar, where this Python does not look for it. */
 static const char loader[] =
@@ -22,6 +21,7 @@ static const char loader[] =
 	"    del sys.path[0]\n"
 	"import os, signal\n"
 	"signal.signal(signal.SIGINT, signal.SIG_DFL)\n" /* no traceback of imports */
+	"signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])\n" /* see hold_signals() */
 	"folders = [os.path.normpath(path) for path in sys.argv.pop(1).split(':')]\n"
 	"try:\n"
 	"    from attar.script import main\n"
@@ -69,6 +69,21 @@ static int keep_absolute_folders(void)
 	return setenv("PYTHONPATH", buf_text(&kept), 1) < 0 ? base_oom() : 0;
 }
 
+/*
+ * Until the interpreter handles them: a SIGINT ends the process when the interpreter is ready,
+ * which would print a traceback before, and the requests of reports have nothing to report.
+ */
+static void hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+}
+
 static int python_run(void *state, const struct command_words *line)
 {
 	const char *python = getenv("ATTAR_PYTHON");
@@ -94,9 +109,7 @@ static int python_run(void *state, const struct command_words *line)
 	}
 	for (int i = 0; i < line->n; i++)
 		words[n++] = line->operands[i];
-	signals_restore_ignored();
-	signal(SIGUSR1, SIG_IGN); /* until the interpreter handles them */
-	signal(SIGUSR2, SIG_IGN);
+	hold_signals();
 	execvp(python, (char *const *)words);
 	error = errno;
 	attar_fail(-error,
