@@ -73,6 +73,8 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 	else if (longer_name(e, word))
 		buf_printf(b, ";" ATTAR_FIX "give the event '%s' a name with alias=%s",
 			longer_name(e, word), word);
+	else if (s.best && !strcmp(s.best, word))
+		buf_printf(b, ATTAR_FIX "it is a function, as in %s(VALUE)", word);
 	else if (s.best)
 		buf_printf(b, ATTAR_FIX "did you mean '%s'?", s.best);
 	else if (p->at[n + strspn(p->at + n, " ")] == '(')
@@ -86,6 +88,8 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 				: ", and FIELD.function == NAME compares with a kernel function");
 	else if (e->format || e->variables.n)
 		put_fields(b, e);
+	else
+		buf_str(b, ";" ATTAR_FIX "the variables are _cpu, _pid, _tid, _time, _period");
 }
 
 static int failure(const struct expr_parser *p)

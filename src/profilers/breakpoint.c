@@ -153,6 +153,8 @@ static int take_place(struct attar_run *run, struct breakpoint *b, const char *t
 	if (r == 0 && p->access != HW_BREAKPOINT_X && p->address % p->len)
 		r = attar_fail(-EINVAL, "'%s': address 0x%" PRIx64 " is not a multiple of %u bytes",
 			text, p->address, p->len);
+	if (r == 0 && p->address == 0)
+		r = attar_fail(-EINVAL, "'%s': nothing is at address 0", text);
 	if (r == 0)
 		r = check_mapped(run, p);
 	free(copy);

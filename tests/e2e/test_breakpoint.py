@@ -223,6 +223,7 @@ def test_parts_of_stacks(option, n):
     ([], 'breakpoint needs an address: '),
     (['0x1234/3'], 'the length must be 1, 2, 4 or 8 bytes'),
     (['0x1235/4'], 'is not a multiple of 4 bytes'),
+    (['0x0'], "'0x0': nothing is at address 0"),
     (['0x1234:rx'], 'either for execution (x) or for data'),
     (['nosuchvariable'], "neither true nor the kernel has a symbol 'nosuchvariable'"),
     (['0x10000', '--filter', 'value > 1'], "no such field or variable 'value'"),

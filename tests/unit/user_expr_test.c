@@ -872,6 +872,8 @@ static const struct {
 	{"pidd", "did you mean 'pid'?", 0},
 	{"ksymbl(ip)", "no such function 'ksymbl': did you mean 'ksymbol'?", 0},
 	{"foo (ip)", "no such function 'foo'; docs/expressions.md lists the functions", 0},
+	{"ksymbol > 5",
+		"no such field or variable 'ksymbol': it is a function, as in ksymbol(VALUE)", 0},
 	{"zzzzzzzz", "the fields are comm, pid, prio", 0},
 	{"pid +", "expected an operand", 5},
 	{"(pid", "expected ')'", 4},
