@@ -437,7 +437,7 @@ time.sleep(60)
 @pytest.mark.usefixtures('root')
 def test_a_crowd_of_threads():
     """attar waits for a CPU behind hundreds of threads, while they switch as often as they can."""
-    def lost():
+    def lost_share():
         notes = report('overview', '-p', crowd.pid, '-d', '3s')['notes']
         return notes['lost'] / (notes['lost'] + notes['seen'])
 
@@ -445,7 +445,9 @@ def test_a_crowd_of_threads():
                           stdout=subprocess.PIPE) as crowd:
         try:
             assert crowd.stdout.readline() == b'ready\n'
-            shares = [lost() for _ in range(3)]
+            shares = []
+            while len(shares) < 3 and min(shares, default=1) >= 0.1:
+                shares.append(lost_share())
         finally:
             crowd.kill()
     assert min(shares) < 0.1, shares
