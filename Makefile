@@ -93,8 +93,9 @@ clear-cache-without = @if [ -f $(BUILD)/build.ninja ] && ! grep -q $(1) $(BUILD)
 		meson configure --clearcache $(BUILD) && rm -f $(BUILD)/.options; \
 	fi
 
+# The kernels of the guests are downloaded and built while the tree is compiled; see tests/vm.
 test: test-packages configure
-	@ninja -C $(BUILD)
+	@nice -n 10 tests/vm/prepare </dev/null & ninja -C $(BUILD)
 	@tests/run $(BUILD)
 
 # For use after each edit: no guests, a minute or two.
