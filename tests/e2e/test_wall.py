@@ -484,3 +484,41 @@ select.epoll().poll()"""
     found = {r['tid']: r for r in rows}
     assert found.pop(sleeper.pid)['work'] == 100
     assert [r['sleep'] for r in found.values()] == [100, 100]
+
+
+@pytest.mark.usefixtures('root')
+def test_thread_that_sleeps_when_a_recording_begins(tmp_path):
+    """Its wait is stored in the recording: the thread is shown from the beginning on."""
+    program = """
+import os, select, threading, time
+end, _ = os.pipe()
+one, none, many = select.poll(), select.poll(), select.epoll()
+one.register(end)
+for call, argument in ((time.sleep, 60), (os.read, end), (one.poll, 60000), (none.poll, 60000),
+                       (many.poll, 60)):
+    arguments = (end, 1) if call is os.read else (argument,)
+    threading.Thread(target=call, args=arguments, daemon=True).start()
+print("ready", flush=True)
+while True:
+    time.sleep(0.01)"""
+    waits, data = 'epoll_wait|nanosleep|do_sys_poll|pipe_read', tmp_path / 'x.data'
+    with subprocess.Popen(['/usr/bin/python3', '-c', program], stdout=subprocess.PIPE) as sleeper:
+        try:
+            assert sleeper.stdout.readline() == b'ready\n'
+            threads = sorted(int(path.name) for path in
+                             Path(f'/proc/{sleeper.pid}/task').iterdir())
+            wait_until(lambda: all(re.search(waits, Path(f'/proc/{tid}/stack').read_text())
+                                   for tid in threads[1:]), 'all threads wait')
+            done = run('record', '-q', *LARGE, '-g', '-e',
+                       'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,cpu-clock',
+                       '-p', sleeper.pid, '-d', '1', '-o', data)
+            assert done.returncode == 0, done.stderr
+        finally:
+            sleeper.kill()
+    for options in [], ['-p', sleeper.pid]:
+        found = {r['tid']: r for r in report('--input', data, *options)}
+        assert sorted(found) == threads
+        assert len({r['time'] for r in found.values()}) == 1
+        assert found[threads[1]]['time'] > 500_000_000
+        assert [next(s for s in STATES if found[tid][s] == 100) for tid in threads[1:]] == [
+            'sleep', 'peer', 'work', 'sleep', 'work']

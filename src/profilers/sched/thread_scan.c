@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Why threads that sleep all the time do so, from /proc: no event has the reason. */
+/*
+ * Why threads that sleep all the time do so: no event has the reason. From /proc, or as a recording
+ * has it.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attar/builtin.h"
 #include "sched/futex.h"
 #include "sched/thread_times.h"
 
@@ -332,13 +336,107 @@ static int scan_forgotten(struct attar_run *run, struct scan *scan)
 	return r;
 }
 
+/* ---- of a recording ---- */
+
+/* Such a call waits for work, also if it names one file only. */
+static bool is_poll(long call)
+{
+	switch (call) {
+#ifdef SYS_poll
+	case SYS_poll:
+#endif
+#ifdef SYS_select
+	case SYS_select:
+#endif
+	case SYS_ppoll:
+	case SYS_pselect6:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum thread_state state_of_wait(const struct attar_wait *wait)
+{
+	switch (wait->kind) {
+	case ATTAR_WAIT_LOCK:
+	case ATTAR_WAIT_FILE_LOCK:
+		return THREAD_LOCK;
+	case ATTAR_WAIT_CONDITION:
+	case ATTAR_WAIT_THREAD:
+		return THREAD_CONDITION;
+	case ATTAR_WAIT_PIPE:
+	case ATTAR_WAIT_UNIX:
+	case ATTAR_WAIT_NETWORK:
+		return is_poll(wait->call) ? THREAD_WORK : THREAD_PEER;
+	case ATTAR_WAIT_DISK:
+		return THREAD_DISK;
+	case ATTAR_WAIT_TIME:
+		return THREAD_SLEEP;
+	case ATTAR_WAIT_CHILD:
+	case ATTAR_WAIT_EVENTS:
+	case ATTAR_WAIT_CLIENTS:
+	case ATTAR_WAIT_TERMINAL:
+	case ATTAR_WAIT_SIGNAL:
+	case ATTAR_WAIT_KERNEL:
+		return THREAD_WORK;
+	default:
+		return THREAD_BLOCKED;
+	}
+}
+
+/* A thread that had no event since the recording began has waited all the time. */
+static int take_recorded(
+	struct attar_run *run, struct thread_times *times, const struct attar_thread_wait *wait)
+{
+	const uint64_t key = (uint64_t)wait->tid, began = attar_run_began(run);
+	const struct attar_stamp at = {.time = began, .task = ATTAR_NO_TASK, .cpu = -1};
+	const struct thread_found found = {.tid = wait->tid,
+		.state = state_of_wait(wait->chain),
+		.is_kernel_thread = wait->chain->kind == ATTAR_WAIT_KERNEL,
+		.is_mutex = wait->chain->kind == ATTAR_WAIT_LOCK,
+		.is_stopped = wait->chain->kind == ATTAR_WAIT_STOPPED};
+	struct attar_state *state = attar_states_get(times->states, &key, sizeof(key));
+	int r;
+
+	if (state || wait->since > began || wait->chain->kind == ATTAR_WAIT_NONE)
+		return 0;
+	r = thread_times_found(run, times, &found, &at);
+	state = attar_states_get(times->states, &key, sizeof(key));
+	if (state)
+		((struct thread_block *)state->value)->has_events = true;
+	return r;
+}
+
+int thread_times_take_recorded(struct attar_run *run, struct thread_times *times, uint64_t time)
+{
+	struct run_waits waits;
+	int r = 0;
+
+	if (!times->has_recorded || !attar_run_began(run))
+		return 0;
+	times->has_recorded = run_get_waits(run, false, &waits);
+	if (!times->has_recorded || time < waits.time)
+		return 0;
+	times->has_recorded = false;
+	/* of the whole system, most threads always sleep */
+	if ((waits.is_system && attar_run_is_selected(run, NULL)) ||
+		attar_run_is_cpu_selected(run, -1) <= 0)
+		return 0;
+	for (size_t i = 0; r == 0 && i < waits.n; i++)
+		r = take_recorded(run, times, &waits.at[i]);
+	return r;
+}
+
 int thread_times_scan(struct attar_run *run, struct thread_times *times)
 {
 	struct scan scan = {.times = times};
 	int r = 0;
 
+	if (!attar_run_is_live(run))
+		return thread_times_take_recorded(run, times, UINT64_MAX);
 	/* of the whole system, most threads always sleep */
-	if (!attar_run_is_live(run) || attar_run_is_selected(run, NULL))
+	if (attar_run_is_selected(run, NULL))
 		return 0;
 	if (!times->is_scanned)
 		r = thread_for_each(run, scan_thread, &scan);

@@ -187,12 +187,13 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 {
 	pid_t prev = (pid_t)attar_arg_i64(ev, PREV_PID), next = (pid_t)attar_arg_i64(ev, NEXT_PID);
 	struct thread_times *times = self;
-	int r;
+	int r = times->has_recorded ? thread_times_take_recorded(run, times, ev->time) : 0;
 
 	times->events++;
 	if (!times->has_all_switches)
 		check_order(times, ev->cpu, prev);
-	r = check_current(run, times, ev, prev, next);
+	if (r == 0)
+		r = check_current(run, times, ev, prev, next);
 	if (r == 0 && prev)
 		r = switch_out(run, times, ev, prev);
 	return r < 0 || !next ? r : set_running(run, times, ev, next, ev->time);
@@ -232,13 +233,13 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 		.time = ev->time, .task = ATTAR_NO_TASK, .cpu = wakeup_cpu(ev)};
 	struct thread_times *times = self;
 	uint64_t tid = attar_arg_u64(ev, PID);
+	int r = times->has_recorded ? thread_times_take_recorded(run, times, ev->time) : 0;
 	const struct attar_state *state = attar_states_get(times->states, &tid, sizeof(tid));
 	struct thread_block *block = state ? state->value : NULL;
-	int r;
 
 	times->events++;
-	if (block && block->perf_since)
-		return 0; /* until it runs */
+	if (r < 0 || (block && block->perf_since))
+		return r; /* until it runs */
 	if (!state || (state->state != THREAD_RUNNING && state->state != THREAD_READY)) {
 		r = thread_times_change(run, times, (pid_t)tid, THREAD_READY, &at, false, &block);
 		if (r >= 0)
@@ -337,8 +338,10 @@ int thread_times_runs(
 	pid_t tid = (pid_t)ev->record->tid;
 	int32_t *current = current_of(times, ev->cpu);
 	const struct attar_state *state;
-	int r = times->has_all_switches ? 0 : note_sample(run, times, ev);
+	int r = times->has_recorded ? thread_times_take_recorded(run, times, ev->time) : 0;
 
+	if (r == 0 && !times->has_all_switches)
+		r = note_sample(run, times, ev);
 	if (r == 0 && current && *current < 0) {
 		*current = tid;
 		r = set_running_since_loss(run, times, ev, tid);

@@ -360,6 +360,7 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 	if (r < 0)
 		return r;
 	times->has_all_switches = attar_run_is_live(run);
+	times->has_recorded = !attar_run_is_live(run);
 	kernel_names_read(run);
 	times->frames = frames_new(attar_run_symbols(run));
 	return times->frames ? attar_states_new(&opts, &times->states) : -ENOMEM;

@@ -51,7 +51,7 @@ struct thread_block {
 	int32_t cpu;         /* on which it ran last, + 1; 0: unknown */
 	uint64_t perf_since; /* ns: a wait began that is left out; 0: none */
 	uint16_t depth;
-	bool is_mutex; /* a wait for a lock is certainly for one that a thread holds */
+	bool is_mutex;   /* a wait for a lock is certainly for one that a thread holds */
 	bool is_stopped; /* by a signal or a debugger */
 	/* These are only set if thread_times.has_all_switches is not. */
 	bool has_events;  /* that happened in it */
@@ -78,12 +78,13 @@ struct thread_times {
 	uint64_t events;               /* switches and wakeups, of all threads */
 	struct left_out perf;          /* waits in which a thread has no state */
 	struct former_waits former;
-	int32_t *current;              /* by CPU: the thread on it; -1: unknown */
+	int32_t *current; /* by CPU: the thread on it; -1: unknown */
 	size_t n_current;
 	uint32_t source; /* the source of context switches */
 	bool is_scanned;
-	bool has_renames;   /* an exec is seen */
-	pid_t executed;     /* the command, after its exec; 0: not yet */
+	bool has_recorded; /* the waits at the start of a recording, if it has any, are not taken */
+	bool has_renames;  /* an exec is seen */
+	pid_t executed;    /* the command, after its exec; 0: not yet */
 	uint64_t held_hash; /* attar_thread.comm_hash of the command before its exec; 0: unknown */
 	uint64_t lost_to;   /* ns, the end of the last loss that thread_times_scan() has not seen */
 	uint64_t seen_from; /* ns, after the end of the last loss; 0: none */
@@ -167,10 +168,17 @@ int thread_times_keep(struct thread_times *times, pid_t tid, uint32_t state, uin
 
 /*
  * Reads the state of selected threads that had no event yet from /proc: it has not changed since
- * the start, or since events were lost. For attar_profiler.turn, and before a report; does nothing
- * for the whole system and for recordings.
+ * the start, or since events were lost; of a recording, as thread_times_take_recorded(). For
+ * attar_profiler.turn, and before a report; does nothing for the whole system.
  */
 int thread_times_scan(struct attar_run *run, struct thread_times *times);
+
+/*
+ * Sets the state of threads that waited when the recording began, and have had no event yet. time:
+ * of the event that follows, ns; does nothing before the waits were read, and after that only once.
+ * Not for the recorded threads of the whole system. 0 or a negative errno.
+ */
+int thread_times_take_recorded(struct attar_run *run, struct thread_times *times, uint64_t time);
 
 /*
  * For open_waits_since_fn: since when a thread waits, ns; 0: since the start at least; the time of
