@@ -15,6 +15,7 @@ struct clock_pair {
 
 /* ns, CLOCK_MONOTONIC, unless stated otherwise. */
 struct run_clock {
+	bool has_turned;          /* see turns_first() */
 	bool has_enough;          /* no further events are to be delivered */
 	uint64_t first_began;     /* start of the first run of the command */
 	uint64_t began;           /* start of this run of the command */

@@ -142,6 +142,15 @@ static int turn_replay(struct attar_run *run, int timeout_ms)
 	return !run_has_enough(run) && !stream_drained(run->stream);
 }
 
+/* The profiler reads processes at its first turn, some of which may end right after the start. */
+static bool turns_first(struct attar_run *run)
+{
+	const bool has_turned = run->clock.has_turned;
+
+	run->clock.has_turned = true;
+	return run->profiler->turn && !has_turned;
+}
+
 /* Waits for work and does it. 1: the run continues; 0: it has ended. */
 static int turn(struct attar_run *run, int timeout_ms)
 {
@@ -158,7 +167,9 @@ static int turn(struct attar_run *run, int timeout_ms)
 	run_poll_clear(run);
 	if (attar_target_ended(run->target) || (end && now >= end) || hosts_are_over(run))
 		return 0;
-	ms = lines_can_show(run) ? 0 : wait_ms(run, now, earliest(end, run->clock.tick));
+	ms = lines_can_show(run) || turns_first(run)
+		     ? 0
+		     : wait_ms(run, now, earliest(end, run->clock.tick));
 	r = wait_for(run, timeout_ms < 0 ? ms : MIN(ms, timeout_ms));
 	stop_of(run)->seen = r == 2;
 	return r < 0 || r == 2 ? MIN(r, 0) : work(run);

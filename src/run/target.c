@@ -203,6 +203,14 @@ int run_selected_target(struct attar_run *run, struct attar_target **ret_target)
 	return attar_target_new(&opts, ret_target);
 }
 
+size_t run_target_tids(const struct attar_run *run, const int **ret_tids)
+{
+	CHECK_OWN_OR(run, "run", 0);
+
+	*ret_tids = run->target ? run->target->tids.at : NULL;
+	return run->target ? run->target->tids.n : 0;
+}
+
 const char *run_target_words(struct attar_run *run)
 {
 	CHECK_OWN_OR(run, "run", NULL);

@@ -163,6 +163,27 @@ def test_a_running_process():
                if r['mapping'] in ('anonymous', 'shared memory')) >= 300
 
 
+def test_a_running_process_that_ends_with_its_faults(spawn):
+    """Its mappings are read when attar begins: they are gone when it reads the faults."""
+    process = spawn('/usr/bin/python3', '-S', '-c', f'''import mmap, os, sys
+area = mmap.mmap(-1, 300 * {PAGE}, mmap.MAP_PRIVATE)
+area.madvise(mmap.MADV_NOHUGEPAGE)
+print(flush=True)
+sys.stdin.readline()
+for i in range(300): area[i * {PAGE}] = 1
+os._exit(0)
+''', stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    watcher = spawn(ATTAR, 'page-faults', '--format', 'json', '-p', process.pid,
+                    stdout=subprocess.PIPE)
+    wait_until(lambda: is_waiting(watcher), 'attar watches it')
+    process.stdin.write(b'\n')
+    process.stdin.flush()
+    found = json.loads(watcher.communicate(timeout=60)[0].splitlines()[-1])
+    table = rows(found, 'page faults')
+    assert table[0]['mapping'] == 'anonymous' and table[0]['faults'] >= 300, table
+
+
 @pytest.mark.parametrize('recorded', [False, True], ids=['live', 'recorded'])
 def test_programs_of_one_process(recorded, tmp_path):
     """The shell executes the program: each has its own rows and its own address space."""

@@ -514,6 +514,12 @@ int run_source_turns(struct attar_run *run, uint32_t i, uint32_t other, attar_tu
 const char *run_target_words(struct attar_run *run);
 
 /*
+ * The threads whose events the run has opened one by one, as --pids and --tids do, and those that
+ * have begun since. Returns their number. Borrowed from the run until the next turn.
+ */
+size_t run_target_tids(const struct attar_run *run, const int **ret_tids);
+
+/*
  * Gives such events fields of their own, in place of the fields of the events that open() requests:
  * format is the text of a tracefs "format" file, with the common fields. Only from open() of an
  * event of another profiler. emits() then adds each of its events with run_emit().

@@ -275,6 +275,15 @@ static int scan_in_time(struct mappings *m, struct process_mappings *p, pid_t pi
 	return r;
 }
 
+int mappings_read(struct mappings *m, pid_t pid)
+{
+	struct process_mappings *p = process(m, (uint64_t)pid);
+
+	if (!p)
+		return -ENOMEM;
+	return p->n || p->scanned ? 0 : scan_in_time(m, p, pid);
+}
+
 /* A new process has the mappings of its parent; of many, it is read when it needs one. */
 static int inherit(struct mappings *m, const struct attar_record *record)
 {

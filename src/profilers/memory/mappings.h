@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The mappings of processes, also of data: what an address of a process belongs to. They come from
- * /proc/PID/maps when a process is first asked for, and then from MMAP2 records; the mappings of a
- * recording only from its records.
+ * /proc/PID/maps when a process is first asked for, or by mappings_read(), and then from MMAP2
+ * records; the mappings of a recording only from its records.
  *
  *	mappings_record(&mappings, ev);
  *	mapping = mappings_find(&mappings, ev->thread, address);
@@ -44,6 +44,12 @@ void mappings_done(struct mappings *m);
 
 /* Applies an MMAP2, FORK or exec record; ignores others. Returns 0 or -ENOMEM. */
 int mappings_record(struct mappings *m, const struct attar_event *ev);
+
+/*
+ * Reads the mappings of a process, if it has none yet: it may end before it is asked for. Returns 0
+ * or -ENOMEM.
+ */
+int mappings_read(struct mappings *m, pid_t pid);
 
 /*
  * The mapping of an address of the process; NULL: there is none. Borrowed until the next call. A

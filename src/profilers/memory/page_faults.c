@@ -41,6 +41,7 @@ struct page_faults {
 	bool graph, detail;
 	const char *by_text;
 	bool takes_stacks; /* for -g, or for outputs that are made for trees */
+	bool has_read;     /* the mappings of the processes that the options select */
 
 	struct mappings mappings;
 	struct attar_keytable *table;
@@ -187,6 +188,27 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 	if (run_emits(run)) /* mappings are not shown */
 		return 0;
 	return mappings_record(&((struct page_faults *)self)->mappings, ev);
+}
+
+/* A process that the options select may end right after its only fault. */
+static int page_faults_turn(struct attar_run *run, void *self)
+{
+	struct page_faults *p = self;
+	const struct attar_thread *thread;
+	const int *tids;
+	size_t n;
+	int r = 0;
+
+	if (p->has_read || run_emits(run))
+		return 0;
+	p->has_read = true;
+	n = run_target_tids(run, &tids);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		thread = attar_run_thread(run, tids[i]);
+		if (thread && thread->process)
+			r = mappings_read(&p->mappings, thread->process->pid);
+	}
+	return r;
 }
 
 /* ---- reports ---- */
@@ -382,6 +404,7 @@ const struct attar_profiler profiler_page_faults = {
 	.open = page_faults_open,
 	.emits = page_faults_emits,
 	.record = on_record,
+	.turn = page_faults_turn,
 	.report = page_faults_report,
 	.close = page_faults_close,
 };
