@@ -167,9 +167,11 @@ struct texts *texts_free(struct texts *t)
 
 /* ---- the program ---- */
 
-/* The tracepoints of stat(2) and others are named after the kernel's functions. */
+/* The tracepoints of stat(2), umount2(2) and others are named after the kernel's functions. */
 static bool is_call(const char *call, const char *name)
 {
+	if (!strcmp(name, "umount"))
+		name = "umount2";
 	return !strcmp(call, name) || (!strncmp(name, "new", 3) && !strcmp(call, name + 3));
 }
 

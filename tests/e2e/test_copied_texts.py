@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command import ATTAR, is_waiting, run, wait_until
-from scripts import rows
+from scripts import rows, rows_of
 
 needs_program = pytest.mark.skipif(
     os.geteuid() or not Path('/sys/kernel/btf/vmlinux').exists(),
@@ -136,6 +136,40 @@ def test_empty_path(tmp_path):
     source = '#include <fcntl.h>\nint main(void) { return open("", O_RDONLY) != -1; }\n'
     paths, _ = opened(tmp_path, build(tmp_path, source))
     assert paths[-1] == '""'
+
+
+# Tracepoints of these calls are named after functions of the kernel.
+OTHER_NAMES = r'''
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+int main(void)
+{
+    static char path[64];
+    struct stat status;
+    for (int i = 0; i < 50; i++) {
+        sprintf(path, "/nonexistent/%d", i);
+        CALL;
+        memset(path, 'x', 63);
+    }
+    return 0;
+}
+'''
+
+
+@needs_program
+@pytest.mark.parametrize('name, column, call', [
+    ('mountsnoop', 'TARGET', 'umount2(path, 0)'), ('statsnoop', 'PATH', 'stat(path, &status)')])
+def test_calls_with_other_names(tmp_path, name, column, call):
+    out = tmp_path / 'x.json'
+    done = run(name, '-q', '-o', out, '--', build(tmp_path, OTHER_NAMES.replace('CALL', call)))
+    assert done.returncode == 0, done.stderr
+    reports = [json.loads(line) for line in out.read_text().splitlines()]
+    paths = [row[column] for report in reports if report['sections'][:1]
+             for row in rows_of(report['sections'][0]) if column in row]
+    assert [path for path in paths if 'nonexistent' in path] == [
+        f'/nonexistent/{i}' for i in range(50)]
 
 
 @needs_program
