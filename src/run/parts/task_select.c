@@ -196,6 +196,34 @@ static void remark_on_foreign(const struct attar_run *run, struct attar_report *
 			spec->name, found->where);
 }
 
+/* Whether fields of its events say which tasks they are about. */
+static bool is_about_tasks(const struct source *s)
+{
+	static const char *const systems[] = {"sched", "task", "signal"};
+
+	for (size_t i = 0; s->spec && s->spec->format && i < ARRAY_SIZE(systems); i++)
+		if (!strcmp(s->spec->format->system, systems[i]))
+			return true;
+	return false;
+}
+
+static void remark_on_namespace(const struct attar_run *run, struct attar_report *report)
+{
+	if (proc_has_first_pids())
+		return;
+	vec_each (&run->sources.list, s)
+		if (is_about_tasks(s)) {
+			attar_report_remark(report,
+				"attar is in another PID namespace than the first one, whose "
+				"numbers of tasks %s has: these tasks are missing, or have other "
+				"numbers and names" ATTAR_FIX
+				"run attar outside of the container, or with the PID namespace of "
+				"the host (--pid=host)",
+				s->name);
+			return;
+		}
+}
+
 /* Adds a remark to the last report that it is not limited to the command. */
 static void select_remark(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
@@ -205,6 +233,7 @@ static void select_remark(
 	if (run->target)
 		remark_on_target(run->target, report);
 	remark_on_foreign(run, report);
+	remark_on_namespace(run, report);
 	if (cpus_exceed_command(run))
 		attar_report_remark(report,
 			"--cpus: all tasks on these CPUs were watched while the command ran, not "
@@ -381,8 +410,7 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 		run = run->select.emits_to;
 
 	bool some = run->select.pids.n || run->select.tids.n || run->select.groups.is_on ||
-		    run->select.has_names ||
-		    (run->command.argv && !run->opts.all_cpus);
+		    run->select.has_names || (run->command.argv && !run->opts.all_cpus);
 
 	if (!some || !thread)
 		return !some;
