@@ -25,7 +25,10 @@ enum {
 	/* tcp_states.h */
 	ESTABLISHED = 1,
 	SYN_SENT = 2,
+	FIN_WAIT1 = 4,
+	LAST_ACK = 9,
 	LISTEN = 10,
+	CLOSING = 11,
 	LISTENS = 0x10000, /* a flag of /proc/PID/net/unix */
 	/* proc_net_tcp.rst: the timer that runs */
 	TIMER_RETRANSMIT = 1,
@@ -366,6 +369,61 @@ static int wait_tcp(struct attar_waits *waits, const struct wait_thread *thread,
 	set_address(wait, &own->remote);
 	other = find_other(sockets, own, &is_queued);
 	add_state(wait, own, other && is_queued && other->state == LISTEN);
+	return other ? wait_other_end(waits, thread, wait, other->inode) : 0;
+}
+
+static bool is_closing(const struct wait_socket *socket)
+{
+	return !socket->is_udp && (socket->state == FIN_WAIT1 || socket->state == LAST_ACK ||
+					  socket->state == CLOSING);
+}
+
+/*
+ * The socket that a call closes while it waits: it has an inode, but is no open file. NULL: unknown,
+ * or there are several.
+ */
+static const struct wait_socket *find_closing(
+	struct attar_waits *waits, const struct wait_sockets *sockets)
+{
+	const struct wait_socket *found = NULL;
+
+	vec_each (&sockets->list, socket) {
+		if (!socket->inode || !is_closing(socket) ||
+			map_get(&waits->by_inode, socket->inode))
+			continue;
+		if (found)
+			return NULL;
+		found = socket;
+	}
+	return found;
+}
+
+int wait_closing(
+	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
+{
+	const struct wait_socket *own = NULL, *other;
+	struct wait_sockets *sockets = NULL;
+	char address[sizeof(wait->object)];
+	bool is_queued;
+	int r = 0;
+
+	wait->kind = ATTAR_WAIT_NETWORK;
+	wait->fd = -1;
+	wait_set_object(wait, "data of a connection that it closes to be acknowledged (SO_LINGER)");
+	if (waits->has_running) /* otherwise, the open files are not wanted */
+		r = wait_read_files(waits);
+	if (r == 0 && waits->has_running)
+		r = find_sockets(waits, thread->tid, &sockets);
+	if (r == 0 && sockets && waits->files.n < WAIT_FILES_MAX)
+		own = find_closing(waits, sockets);
+	if (!own)
+		return r;
+	set_address(wait, &own->remote);
+	memcpy(address, wait->object, sizeof(address));
+	wait_set_object(wait,
+		"data of the connection with %s, which it closes, to be acknowledged (SO_LINGER)",
+		address);
+	other = find_other(sockets, own, &is_queued);
 	return other ? wait_other_end(waits, thread, wait, other->inode) : 0;
 }
 

@@ -130,33 +130,64 @@ int wait_special_file(struct attar_waits *waits, const struct wait_thread *threa
 	return 0;
 }
 
-/* Lines "tfd:        5 events:       19 data: ... pos:0 ino:abc sdev:e" of its fdinfo. */
-int wait_epoll(struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
+/*
+ * Adds the files of lines "tfd:        5 events:       19 data: ... pos:0 ino:abc sdev:e" of its
+ * fdinfo, and the files of an epoll among them. False: they are unknown.
+ */
+static bool add_epoll(
+	const struct wait_thread *thread, int epoll, int depth, struct wait_awaited *awaited)
 {
-	enum { POLL_FOR_DATA = 1, POLL_FOR_ROOM = 4 };
+	enum { DEPTH_MAX = 5 /* of the kernel */, POLL_FOR_DATA = 1, POLL_FOR_ROOM = 4 };
 	struct buf info _cleanup_(buf_done) = {0};
-	char path[PATH_BYTES];
-	const char *line, *at;
-	uint64_t device, inode;
 	unsigned events;
 	int fd;
 
+	if (depth == DEPTH_MAX || wait_read_info(thread->tid, epoll, &info) < 0)
+		return false;
+	for (const char *line = strstr(buf_text(&info), "\ntfd:"); line;
+		line = strstr(line + 1, "\ntfd:")) {
+		const char *at = strstr(line, "ino:");
+		char path[PATH_BYTES], link[PATH_BYTES] = "";
+		uint64_t device, inode;
+
+		if (sscanf(line, "\ntfd: %d events: %x", &fd, &events) != 2)
+			return false;
+		/* the number may have another file meanwhile */
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)thread->tid, fd);
+		if (!at || !wait_identify(AT_FDCWD, path, &device, &inode) ||
+			strtoull(at + 4, NULL, 16) != inode)
+			return false;
+		if (readlink(path, link, sizeof(link) - 1) > 0 &&
+			!strcmp(link, "anon_inode:[eventpoll]")) {
+			if (!add_epoll(thread, fd, depth + 1, awaited))
+				return false;
+			continue;
+		}
+		wait_await(
+			awaited, fd, (events & (POLL_FOR_DATA | POLL_FOR_ROOM)) == POLL_FOR_ROOM);
+		if (awaited->count > WAIT_AWAITED_MAX)
+			return false;
+	}
+	return true;
+}
+
+int wait_epoll(struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
+{
+	const struct attar_wait none = *wait;
+	struct wait_awaited awaited = {0};
+	int r;
+
 	wait->kind = ATTAR_WAIT_EVENTS;
-	if (wait_read_info(thread->tid, (int)thread->args[0], &info) < 0)
+	if (!add_epoll(thread, (int)thread->args[0], 0, &awaited) || !awaited.count)
 		return 0;
-	line = strstr(buf_text(&info), "\ntfd:");
-	if (!line || strstr(line + 1, "\ntfd:") ||
-		sscanf(line, "\ntfd: %d events: %x", &fd, &events) != 2)
-		return 0;
-	/* the number may have another file meanwhile */
-	at = strstr(line, "ino:");
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)thread->tid, fd);
-	if (!at || !wait_identify(AT_FDCWD, path, &device, &inode) ||
-		strtoull(at + 4, NULL, 16) != inode)
-		return 0;
-	wait->fd = fd;
-	wait->writes = (events & (POLL_FOR_DATA | POLL_FOR_ROOM)) == POLL_FOR_ROOM;
-	return wait_file(waits, thread, wait);
+	r = wait_for_awaited(waits, thread, wait, &awaited);
+	if (!wait->pid || wait->pid != wait_process(thread) || wait->tid)
+		return r;
+	/* another thread wakes this one, for whatever it is to do then */
+	*wait = none;
+	wait->kind = ATTAR_WAIT_EVENTS;
+	wait_set_object(wait, "epoll");
+	return r;
 }
 
 /* ---- System V ---- */
@@ -331,14 +362,6 @@ static void wait_exec(const struct wait_thread *thread, struct attar_wait *wait)
 	wait_set_other(thread->waits, wait, search.pid, search.found);
 }
 
-/* The file descriptor is not in the table any more. */
-static void wait_linger(struct attar_wait *wait)
-{
-	wait->kind = ATTAR_WAIT_NETWORK;
-	wait->fd = -1;
-	wait_set_object(wait, "data of a connection that it closes to be acknowledged (SO_LINGER)");
-}
-
 /* "0::/group", or of version 1 "7:freezer:/group". */
 static void wait_frozen(const struct wait_thread *thread, struct attar_wait *wait)
 {
@@ -377,7 +400,7 @@ int wait_special(
 		return wait_permission(waits, thread, wait);
 	else if (wait->call == SYS_close &&
 		 (!strcmp(name, "wait_woken") || !strcmp(name, "sk_stream_wait_close")))
-		wait_linger(wait);
+		return wait_closing(waits, thread, wait);
 	else if (wait->call == SYS_execve &&
 		 (!strcmp(name, "begin_new_exec") || !strcmp(name, "de_thread")))
 		wait_exec(thread, wait);

@@ -75,6 +75,7 @@ static void text_add_connection(struct buf *b, const struct attar_wait *wait, co
 {
 	if (!wait->connects && wait->fd < 0) { /* it is closed */
 		buf_str(b, wait->object);
+		text_add_other(b, wait, ", read by ");
 		return;
 	}
 	if (!wait->connects) {

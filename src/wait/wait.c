@@ -165,20 +165,9 @@ struct polled {
 
 enum { POLL_FOR_DATA = 1, POLL_FOR_ROOM = 4 };
 
-enum { AWAITED_MAX = 8 };
-
-/* The files for which a call waits. */
-struct awaited {
-	int count; /* may be more than there is room for */
-	struct {
-		int fd;
-		bool writes;
-	} files[AWAITED_MAX];
-};
-
-static void awaited_add(struct awaited *awaited, int fd, bool writes)
+void wait_await(struct wait_awaited *awaited, int fd, bool writes)
 {
-	if (awaited->count < AWAITED_MAX) {
+	if (awaited->count < WAIT_AWAITED_MAX) {
 		awaited->files[awaited->count].fd = fd;
 		awaited->files[awaited->count].writes = writes;
 	}
@@ -199,7 +188,7 @@ static bool is_own_wakeup(const struct wait_thread *thread, const struct attar_w
  * wake the thread up.
  */
 static int wait_for_several(struct attar_waits *waits, const struct wait_thread *thread,
-	struct attar_wait *wait, const struct awaited *awaited)
+	struct attar_wait *wait, const struct wait_awaited *awaited)
 {
 	struct attar_wait last = {0};
 	int n = 0;
@@ -234,9 +223,8 @@ static int wait_for_several(struct attar_waits *waits, const struct wait_thread 
 	return 0;
 }
 
-/* Of a call for one file only, wait->fd is the file that the thread waits for. */
-static int wait_for_awaited(struct attar_waits *waits, const struct wait_thread *thread,
-	struct attar_wait *wait, const struct awaited *awaited)
+int wait_for_awaited(struct attar_waits *waits, const struct wait_thread *thread,
+	struct attar_wait *wait, const struct wait_awaited *awaited)
 {
 	if (awaited->count == 1) {
 		wait->fd = awaited->files[0].fd;
@@ -245,7 +233,7 @@ static int wait_for_awaited(struct attar_waits *waits, const struct wait_thread 
 	}
 	if (!awaited->count)
 		wait->kind = ATTAR_WAIT_TIME;
-	return awaited->count && awaited->count <= AWAITED_MAX
+	return awaited->count && awaited->count <= WAIT_AWAITED_MAX
 		       ? wait_for_several(waits, thread, wait, awaited)
 		       : 0;
 }
@@ -254,7 +242,7 @@ static int wait_poll(struct attar_waits *waits, const struct wait_thread *thread
 	struct attar_wait *wait, uint64_t address, uint64_t n)
 {
 	struct polled files[POLLED_MAX];
-	struct awaited awaited = {0};
+	struct wait_awaited awaited = {0};
 
 	n &= UINT32_MAX;
 	wait->kind = n ? ATTAR_WAIT_EVENTS : ATTAR_WAIT_TIME;
@@ -262,7 +250,7 @@ static int wait_poll(struct attar_waits *waits, const struct wait_thread *thread
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (files[i].fd >= 0)
-			awaited_add(&awaited, files[i].fd,
+			wait_await(&awaited, files[i].fd,
 				(files[i].events & (POLL_FOR_DATA | POLL_FOR_ROOM)) ==
 					POLL_FOR_ROOM);
 	return wait_for_awaited(waits, thread, wait, &awaited);
@@ -275,7 +263,7 @@ static int wait_select(
 	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
 {
 	uint8_t bits[SETS][SET_BITS / 8] = {0};
-	struct awaited awaited = {0};
+	struct wait_awaited awaited = {0};
 	int n = (int)thread->args[0];
 
 	wait->kind = n > 0 ? ATTAR_WAIT_EVENTS : ATTAR_WAIT_TIME;
@@ -290,7 +278,7 @@ static int wait_select(
 
 		if (!((bits[0][fd / 8] | bits[1][fd / 8] | bits[2][fd / 8]) & bit))
 			continue;
-		awaited_add(&awaited, fd, !(bits[0][fd / 8] & bit) && bits[1][fd / 8] & bit);
+		wait_await(&awaited, fd, !(bits[0][fd / 8] & bit) && bits[1][fd / 8] & bit);
 	}
 	return wait_for_awaited(waits, thread, wait, &awaited);
 }
@@ -301,7 +289,7 @@ static int wait_select(
 enum call_kind {
 	CALL_READS,
 	CALL_WRITES,
-	CALL_COPIES, /* from the second file, or from the first: see wait_copy() */
+	CALL_COPIES, /* from or to a pipe: see wait_copy() */
 	CALL_CONNECTS,
 	CALL_ACCEPTS,
 	CALL_POLLS,
@@ -329,6 +317,7 @@ static const struct {
 	{SYS_readv, CALL_READS},
 	{SYS_pread64, CALL_READS},
 	{SYS_preadv, CALL_READS},
+	{SYS_preadv2, CALL_READS},
 	{SYS_recvfrom, CALL_READS},
 	{SYS_recvmsg, CALL_READS},
 	{SYS_recvmmsg, CALL_READS},
@@ -336,11 +325,14 @@ static const struct {
 	{SYS_writev, CALL_WRITES},
 	{SYS_pwrite64, CALL_WRITES},
 	{SYS_pwritev, CALL_WRITES},
+	{SYS_pwritev2, CALL_WRITES},
 	{SYS_sendto, CALL_WRITES},
 	{SYS_sendmsg, CALL_WRITES},
 	{SYS_sendmmsg, CALL_WRITES},
 	{SYS_sendfile, CALL_WRITES},
 	{SYS_splice, CALL_COPIES},
+	{SYS_tee, CALL_COPIES},
+	{SYS_vmsplice, CALL_COPIES},
 	{SYS_connect, CALL_CONNECTS},
 	{SYS_accept, CALL_ACCEPTS},
 	{SYS_accept4, CALL_ACCEPTS},
@@ -391,12 +383,25 @@ static const struct {
 	{SYS_rt_sigsuspend, CALL_SIGNAL},
 };
 
-/* splice(2) waits for whichever of its files is a pipe without data or room. */
+/* Functions of the kernel that wait for room in a pipe. */
+static bool is_for_room(const char *function)
+{
+	return strstr(function, "wait_for_space") || strstr(function, "wait_writable") ||
+	       strstr(function, "pipe_write") || strstr(function, "opipe_prep");
+}
+
+/*
+ * splice(2) and tee(2) wait for whichever of their files is a pipe without data or room,
+ * vmsplice(2) for its only file.
+ */
 static int wait_copy(
 	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
 {
-	wait->writes = thread->function && strstr(thread->function, "wait_for_space");
-	wait->fd = (int)thread->args[wait->writes ? 2 : 0];
+	wait->writes = thread->function && is_for_room(thread->function);
+	if (wait->writes && wait->call == SYS_splice)
+		wait->fd = (int)thread->args[2];
+	else if (wait->writes && wait->call == SYS_tee)
+		wait->fd = (int)thread->args[1];
 	return wait_file(waits, thread, wait);
 }
 
@@ -513,6 +518,7 @@ static void wait_of_function(const struct wait_thread *thread, struct attar_wait
 	for (size_t i = 0; i < ARRAY_SIZE(functions) && wait->kind == ATTAR_WAIT_UNKNOWN; i++)
 		if (strstr(name, functions[i].part))
 			wait->kind = functions[i].kind;
+	wait->writes |= wait->kind == ATTAR_WAIT_PIPE && is_for_room(name);
 	if (!*wait->object && wait->kind == ATTAR_WAIT_UNKNOWN)
 		wait_set_object(wait, "%s", name);
 }

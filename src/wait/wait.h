@@ -99,7 +99,7 @@ struct wait_cpu {
 
 /* A process whose threads are read one after the other. */
 struct wait_process {
-	pid_t pid; /* 0: none */
+	pid_t pid;   /* 0: none */
 	pid_t known; /* a thread of it, see waits_set_thread(); 0: none */
 	pid_t tid;   /* another one, the last one that was looked for; 0: none */
 	enum { WAIT_NAMESPACE_UNKNOWN, WAIT_NAMESPACE_OWN, WAIT_NAMESPACE_OTHER } namespace;
@@ -170,6 +170,25 @@ struct wait_thread {
 	uint64_t args[6];
 	char *function; /* of the kernel, in which it waits; NULL: not read */
 };
+
+enum { WAIT_AWAITED_MAX = 8 };
+
+/* The files for which a call waits. */
+struct wait_awaited {
+	int count; /* may be more than there is room for */
+	struct {
+		int fd;
+		bool writes;
+	} files[WAIT_AWAITED_MAX];
+};
+
+/* ---- wait.c ---- */
+
+void wait_await(struct wait_awaited *awaited, int fd, bool writes);
+
+/* For these files: of one file only, wait->fd is set to it. 0 or -ENOMEM. */
+int wait_for_awaited(struct attar_waits *waits, const struct wait_thread *thread,
+	struct attar_wait *wait, const struct wait_awaited *awaited);
 
 /* ---- thread.c ---- */
 
@@ -276,7 +295,7 @@ bool wait_identify(int dir, const char *path, uint64_t *ret_device, uint64_t *re
 int wait_special_file(struct attar_waits *waits, const struct wait_thread *thread,
 	struct attar_wait *wait, const char *link);
 
-/* epoll_wait(2): if it has one file only, for this one. 0 or -ENOMEM. */
+/* epoll_wait(2): for its files, and the files of each other epoll(7) among them. 0 or -ENOMEM. */
 int wait_epoll(
 	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait);
 
@@ -328,5 +347,12 @@ int wait_lease(
 
 int wait_socket(struct attar_waits *waits, const struct wait_thread *thread,
 	struct attar_wait *wait, uint64_t inode);
+
+/*
+ * close(2) of a connection with SO_LINGER, whose descriptor is not in the table any more: if it is
+ * the only connection of the network namespace that is closed so, its other end. 0 or -ENOMEM.
+ */
+int wait_closing(
+	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait);
 
 #endif

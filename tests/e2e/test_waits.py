@@ -157,6 +157,12 @@ ENDS = {
     'own-eventfd': 'an event of an eventfd',
     'pidfd': r'the end of other end \({child}\)',
     'epoll': r'data of a UNIX socket, written by other end \({child}\)',
+    'nested-epoll': r'data of a UNIX socket, written by other end \({child}\)',
+    'epoll-and-own': r'data of a UNIX socket, written by other end \({child}\)',
+    'own-epoll': 'an event of epoll',
+    'vmsplice': r'room in pipe:\[\d+\], read by other end \({child}\)',
+    'tee': r'data of pipe:\[\d+\], written by other end \({child}\)',
+    'preadv2': r'data of pipe:\[\d+\], written by other end \({child}\)',
     'terminal': r'room in the terminal /dev/pts/\d+, read by other end \({child}\)',
     'fifo': r'another process to open /tmp/ends\.\d+ for reading',
     'full-connection': r'room in the connection with 127\.0\.0\.1:{number} \(zero window\), '
@@ -245,11 +251,32 @@ def test_threads_that_wait_for_each_other(kind):
 @pytest.mark.usefixtures('root')
 def test_connection_that_is_closed():
     """Its descriptor is free already. The stack is not read, since a signal ends the call."""
-    with end('linger') as (pid, _, _):
+    with end('linger') as (pid, child, port):
         wait_until(lambda: wchan(pid) in ('wait_woken', 'sk_stream_wait_close'), 'the wait')
         rows, report = open_waits('offcpu', '-p', pid, '-d', '100ms')
     assert rows[pid]['waits for'] == (
+        f'data of the connection with 127.0.0.1:{port}, which it closes, to be acknowledged '
+        f'(SO_LINGER), read by other end ({child})'), report
+
+
+@pytest.mark.usefixtures('root')
+def test_several_connections_that_are_closed():
+    """Which of them each process closes is unknown."""
+    with end('linger') as (pid, _, _), end('linger') as (other, _, _):
+        wait_until(lambda: {wchan(pid), wchan(other)} <= {'wait_woken', 'sk_stream_wait_close'},
+                   'the waits')
+        rows, report = open_waits('offcpu', '-p', pid, '-d', '100ms')
+    assert rows[pid]['waits for'] == (
         'data of a connection that it closes to be acknowledged (SO_LINGER)'), report
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('kind', ['vmsplice', 'tee'])
+def test_wait_for_a_pipe_of_other_calls(kind):
+    with end(kind) as (pid, _, _):
+        found = scripts.report('wall', '-p', pid, '-d', '200ms')
+    row, = [row for row in scripts.rows(found, 'threads') if row['tid'] == pid]
+    assert row['peer'] == 100, row
 
 
 @pytest.mark.usefixtures('root')

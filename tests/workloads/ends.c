@@ -7,6 +7,7 @@
  *	ends full-connection|backlog|inotify|io_uring|ring-pipe|ring-pipes
  *	ends full-connection|backlog|inotify|io_uring|local-backlog|local-address
  *	ends seccomp|fanotify|linger|aio|two-pipes|own-pipe|and-own-pipe|frozen
+ *	ends nested-epoll|epoll-and-own|own-epoll|vmsplice|tee|preadv2
  *	ends hang|hang-handler|hang-time: a thread waits for a condition, and this one for the
  *	thread; a handler of a signal, or a time, may end the wait
  *	ends forked: the child waits for a mutex that a thread of this process, whose number it
@@ -46,6 +47,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,6 +155,11 @@ static void send_one(void)
 static void drop_writer(void)
 {
 	close(ends[0]);
+}
+
+static void drop_other(void)
+{
+	close(ends[1]);
 }
 
 /* This child, which is newer, has another one only. */
@@ -432,6 +439,106 @@ static void do_epoll(void)
 	say();
 	for (;;)
 		epoll_wait(file, &event, 1, -1);
+}
+
+/* Another one is the only file of it, and has the socket. */
+static void do_nested_epoll(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int inner = epoll_create1(0);
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+	start_child(drop_writer);
+	close(ends[1]);
+	file = epoll_create1(0);
+	epoll_ctl(inner, EPOLL_CTL_ADD, ends[0], &event);
+	epoll_ctl(file, EPOLL_CTL_ADD, inner, &event);
+	say();
+	for (;;)
+		epoll_wait(file, &event, 1, -1);
+}
+
+/* By which another thread would wake the one that waits. */
+static int own_eventfd(void)
+{
+	return eventfd(0, EFD_CLOEXEC);
+}
+
+static void do_epoll_and_own(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+	start_child(drop_writer);
+	close(ends[1]);
+	file = epoll_create1(0);
+	epoll_ctl(file, EPOLL_CTL_ADD, own_eventfd(), &event);
+	epoll_ctl(file, EPOLL_CTL_ADD, ends[0], &event);
+	say();
+	for (;;)
+		epoll_wait(file, &event, 1, -1);
+}
+
+static void *sleep_on(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* A pipe of this process, which has another thread. */
+static void do_own_epoll(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, sleep_on, NULL);
+	pipe(ends);
+	file = epoll_create1(0);
+	epoll_ctl(file, EPOLL_CTL_ADD, ends[0], &event);
+	say();
+	for (;;)
+		epoll_wait(file, &event, 1, -1);
+}
+
+static void do_vmsplice(void)
+{
+	static char bytes[PAGE];
+	struct iovec part = {bytes, sizeof(bytes)};
+
+	pipe(ends);
+	start_child(drop_other);
+	close(ends[0]);
+	say();
+	for (;;)
+		vmsplice(ends[1], &part, 1, 0);
+}
+
+/* From a pipe without data; it has nothing to read itself. */
+static void do_tee(void)
+{
+	int other[2];
+
+	pipe(ends);
+	start_child(drop_writer);
+	close(ends[1]);
+	pipe(other);
+	say();
+	for (;;)
+		tee(ends[0], other[1], PAGE, 0);
+}
+
+static void do_preadv2(void)
+{
+	char byte;
+	struct iovec part = {&byte, 1};
+
+	pipe(ends);
+	start_child(drop_writer);
+	close(ends[1]);
+	say();
+	for (;;)
+		preadv2(ends[0], &part, 1, -1, 0);
 }
 
 static void do_terminal(void)
@@ -839,7 +946,9 @@ int main(int argc, char **argv)
 		{"own-pipe", do_own_pipe}, {"and-own-pipe", do_and_own_pipe}, {"hang", do_hang},
 		{"hang-handler", do_hang_handler}, {"hang-time", do_hang_time},
 		{"frozen", do_frozen}, {"seccomp", do_seccomp}, {"fanotify", do_fanotify},
-		{"forked", do_forked}};
+		{"forked", do_forked}, {"nested-epoll", do_nested_epoll},
+		{"epoll-and-own", do_epoll_and_own}, {"own-epoll", do_own_epoll},
+		{"vmsplice", do_vmsplice}, {"tee", do_tee}, {"preadv2", do_preadv2}};
 
 	alarm(AT_MOST);
 	for (size_t i = 0; argc > 1 && i < sizeof(kinds) / sizeof(*kinds); i++)

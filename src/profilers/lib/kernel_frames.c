@@ -54,6 +54,7 @@ static const struct {
 		"smpboot_thread_fn kthread_worker_fn"},
 	{FRAME_PEER,
 		"pipe_read pipe_write anon_pipe_read anon_pipe_write fifo_open wait_for_partner "
+		"pipe_wait_readable pipe_wait_writable wait_for_space "
 		"unix_stream_* unix_dgram_* unix_wait_for_peer sock_alloc_send_pskb tcp_recvmsg* "
 		"tcp_sendmsg* sk_wait_data sk_stream_wait_memory inet_stream_connect "
 		"inet_wait_for_connect __skb_wait_for_more_packets skb_recv_datagram "
