@@ -153,6 +153,35 @@ static uint64_t find_unix_address(pid_t tid, const char *name, bool listens)
 	return 0;
 }
 
+/* A socket of datagrams without a peer, which has a name: a client does not need one. */
+static void wait_unix_datagrams(struct attar_waits *waits, const struct wait_thread *thread,
+	struct attar_wait *wait, uint64_t inode)
+{
+	struct buf table _cleanup_(buf_done) = {0};
+	char path[PATH_BYTES], *save = NULL;
+
+	if (!waits->has_running || waits->unix_reads == WAIT_UNIX_READS_MAX)
+		return;
+	waits->unix_reads++;
+	snprintf(path, sizeof(path), "/proc/%d/net/unix", (int)thread->tid);
+	if (file_read(path, TABLE_MAX, &table) < 0)
+		attar_error_clear();
+	for (char *line = table.len ? strtok_r(table.data, "\n", &save) : NULL; line;
+		line = strtok_r(NULL, "\n", &save)) {
+		uint64_t found;
+		unsigned type;
+		int at = 0;
+
+		if (sscanf(line, "%*s %*x %*x %*x %x %*x %" SCNu64 " %n", &type, &found, &at) !=
+				2 ||
+			found != inode || type != SOCK_DGRAM || !at || !line[at])
+			continue;
+		wait->kind = ATTAR_WAIT_CLIENTS;
+		wait_set_object(wait, "datagrams at %s", line + at);
+		return;
+	}
+}
+
 /*
  * Of a socket without a peer, the one with the address that the call names. Threads of a process
  * often name the same; otherwise, the table is read for few of them, since it may be long.
@@ -443,6 +472,8 @@ int wait_socket(struct attar_waits *waits, const struct wait_thread *thread,
 	}
 	if (r == 0 && wait->kind == ATTAR_WAIT_UNKNOWN)
 		r = wait_unix_address(waits, thread, wait);
+	if (r == 0 && wait->kind == ATTAR_WAIT_UNKNOWN && !wait->writes)
+		wait_unix_datagrams(waits, thread, wait, inode);
 	if (r == 0 && wait->kind == ATTAR_WAIT_UNKNOWN)
 		wait_set_object(wait, "socket:[%" PRIu64 "]", inode);
 	return r;

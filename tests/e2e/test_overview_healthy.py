@@ -155,3 +155,28 @@ def test_each_harmless_error(tmp_path, call, error):
     found = of_script(tmp_path, EVENTS + ''.join(lines) + '2.000 0 9/9 other page-faults\n',
                       'overview', '-p', 100)
     assert ('failing calls' in found_in(found)) == ((call, error) in HARMFUL), found
+
+
+# Their addresses are known to clients; but a client receives at a port of the kernel's choice.
+DATAGRAMS = {
+    'udp': ('import os, socket\ns = socket.socket(type=socket.SOCK_DGRAM)\n'
+            's.bind(("127.0.0.1", 10000 + os.getpid() % 20000))\nwhile True: s.recvfrom(100)'),
+    'local': ('import os, socket\ns = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n'
+              's.bind(f"\\0attar.{os.getpid()}")\nwhile True: s.recv(100)'),
+    'client': ('import socket\ns = socket.socket(type=socket.SOCK_DGRAM)\n'
+               's.bind(("127.0.0.1", 0))\nwhile True: s.recvfrom(100)'),
+}
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('kind', DATAGRAMS)
+def test_server_of_datagrams(kind):
+    with running('/usr/bin/python3', '-I', '-S', '-c', DATAGRAMS[kind]) as server:
+        wait_until(lambda: 'skb' in open(f'/proc/{server.pid}/wchan', encoding='ascii').read(),
+                   'the server to wait')
+        found = report('overview', '-p', server.pid, '-d', '1s')
+        shown = report('wall', '-p', server.pid, '-d', '200ms')
+    assert ('other programs' in found_in(found)) == (kind == 'client'), found
+    row, = rows(shown, 'waits that have not ended')
+    assert row['waits for'].startswith('datagrams at port ' if kind != 'local' else
+                                       f'datagrams at @attar.{server.pid}'), row

@@ -456,7 +456,8 @@ static void check_part(struct overview_findings *findings, enum overview_part pa
 	struct overview_finding *finding;
 
 	if (!culprit.process || overview_percent(time, sums->elapsed) < least ||
-		(part == PART_SLEEP && sums->is_service)) /* as any that has nothing to do */
+		(part == PART_SLEEP && sums->is_service) || /* as any that has nothing to do */
+		(part == PART_PEER && process && overview_serves_datagrams(sums, process)))
 		return;
 	finding = overview_add_finding(
 		findings, overview_part_names[part], overview_percent(time, whole), SHARE, "%");

@@ -576,6 +576,13 @@ const struct open_wait *overview_stuck(const struct overview_sums *sums, uint64_
 const struct open_wait *overview_wait_of(const struct overview_sums *sums,
 	const struct overview_process *process, enum overview_part part);
 
+/*
+ * Whether a process waits for datagrams at an address that clients know, and for no other end: it
+ * has nothing to do then.
+ */
+bool overview_serves_datagrams(
+	const struct overview_sums *sums, const struct overview_process *process);
+
 /* The process of a wait; 0: unknown. */
 int32_t overview_pid_of_wait(const struct overview_sums *sums, const struct open_wait *wait);
 

@@ -4,6 +4,7 @@
  * of a finding.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "overview/overview.h"
@@ -123,4 +124,38 @@ const struct open_wait *overview_wait_of(const struct overview_sums *sums,
 			alike = wait;
 	}
 	return alike;
+}
+
+/* The ports that the kernel gives to sockets of clients. */
+static bool is_of_client(long port)
+{
+	long first = 32768, last = 60999;
+	FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+
+	if (file && fscanf(file, "%ld %ld", &first, &last) != 2)
+		first = last = 0;
+	if (file)
+		fclose(file);
+	return port >= first && port <= last;
+}
+
+bool overview_serves_datagrams(
+	const struct overview_sums *sums, const struct overview_process *process)
+{
+	static const char at[] = "datagrams at ", port[] = "datagrams at port ";
+	bool serves = false;
+
+	for (size_t i = 0; i < sums->waits.n; i++) {
+		const struct open_wait *wait = &sums->waits.at[i];
+
+		if (overview_pid_of_wait(sums, wait) != process->pid)
+			continue;
+		if (is_of_part(wait, PART_PEER))
+			return false;
+		if (wait->kind == ATTAR_WAIT_CLIENTS && !strncmp(wait->what, at, sizeof(at) - 1) &&
+			(strncmp(wait->what, port, sizeof(port) - 1) != 0 ||
+				!is_of_client(strtol(wait->what + sizeof(port) - 1, NULL, 10))))
+			serves = true;
+	}
+	return serves;
 }
