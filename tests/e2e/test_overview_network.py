@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from command import run
 from namespaces import network  # noqa: F401
 from scripts import report, rows
 
@@ -111,6 +112,10 @@ def test_lost_packets_between_two_hosts(network):  # noqa: F811
     with running(network.on('two', *python(RECEIVER))) as receiver, \
          running(network.on('one', *python(SENDER, network.addresses['two']))) as sender:
         sent, received = (findings_of(process.pid) for process in (sender, receiver))
+        answers = [run(*found[0]['values']['command'].split()[1:], '-d', '1s')
+                   for found in (sent, received)]
+    for answer, text in zip(answers, ('192.0.2.2', '192.0.2.1')):
+        assert text in answer.stdout, answer
     assert sent[0]['finding'] == 'retransmits', sent
     share = re.search(r', (\d+) % of those seen in the system to 192.0.2.2 port 7000',
                       sent[0]['values']['evidence'])
