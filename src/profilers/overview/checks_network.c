@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "overview/findings.h"
 
@@ -121,8 +122,24 @@ static void check_retransmits(struct overview_findings *findings, const uint64_t
 	overview_set_system_command(findings, finding, &(struct overview_next){"tcpretrans"});
 }
 
+/* tcptop shows the connections of its own network namespace. */
+static void set_tcptop(
+	struct overview_findings *findings, struct overview_finding *finding, pid_t pid)
+{
+	char path[64], own[64] = "", other[64] = "";
+	ssize_t n = readlink("/proc/self/ns/net", own, sizeof(own) - 1);
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	if (n > 0 && readlink(path, other, sizeof(other) - 1) > 0 && strcmp(own, other) != 0)
+		snprintf(
+			finding->command, COMMAND_BYTES, "nsenter -t %d -n attar tcptop", (int)pid);
+	else
+		overview_set_system_command(findings, finding, &(struct overview_next){"tcptop"});
+}
+
 /* The other end sends again what is lost on the way to this host. */
-static void check_early(struct overview_findings *findings, const uint64_t *counts)
+static void check_early(
+	struct overview_findings *findings, const struct network *network, const uint64_t *counts)
 {
 	struct overview_finding *finding;
 
@@ -141,7 +158,7 @@ static void check_early(struct overview_findings *findings, const uint64_t *coun
 		(unsigned long long)counts[NETWORK_EARLY],
 		(unsigned long long)counts[NETWORK_RECEIVED],
 		(double)counts[NETWORK_EARLY] / overview_seconds(findings->sums));
-	overview_set_system_command(findings, finding, &(struct overview_next){"tcptop"});
+	set_tcptop(findings, finding, network->pid);
 }
 
 static void check_queue(struct overview_findings *findings, const struct network *network,
@@ -289,6 +306,6 @@ void overview_check_network(struct overview_findings *findings)
 	}
 	for (size_t i = 0; i < o->networks.n; i++)
 		if (network_since(from, &o->networks.at[i], counts))
-			check_early(findings, counts);
+			check_early(findings, &o->networks.at[i], counts);
 	check_conntrack(findings);
 }
