@@ -408,8 +408,8 @@ static bool is_closing(const struct wait_socket *socket)
 }
 
 /*
- * The socket that a call closes while it waits: it has an inode, but is no open file. NULL: unknown,
- * or there are several.
+ * The socket that a call closes while it waits: it has an inode, but is no open file. NULL:
+ * unknown, or there are several.
  */
 static const struct wait_socket *find_closing(
 	struct attar_waits *waits, const struct wait_sockets *sockets)
