@@ -87,6 +87,58 @@ def test_children_that_end_use_the_cpus():
     assert users and 20 <= int(users[1]) <= 100 * os.cpu_count() + 10, texts
 
 
+# A thread with a priority of real time runs for 60 % of the time of CPU 0, the main one when it may.
+PRIORITY = '''
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec / 1e9;
+}
+static void *run(void *arg)
+{
+    struct sched_param param = {10};
+    sched_setscheduler(0, SCHED_FIFO, &param);
+    for (;;) {
+        for (double end = now() + 0.03; now() < end;) ;
+        usleep(20000);
+    }
+    return arg;
+}
+int main(void)
+{
+    cpu_set_t cpus;
+    pthread_t thread;
+    CPU_ZERO(&cpus);
+    CPU_SET(0, &cpus);
+    sched_setaffinity(0, sizeof(cpus), &cpus);
+    pthread_create(&thread, NULL, run, NULL);
+    for (;;) ;
+}
+'''
+
+
+@pytest.mark.exclusive
+@pytest.mark.usefixtures('root')
+@pytest.mark.skipif({0, 1} - os.sched_getaffinity(0), reason='needs CPUs 0 and 1')
+def test_threads_of_the_process_itself_use_the_cpu(tmp_path):
+    """Others have the other CPUs, but the process cannot run there."""
+    (tmp_path / 'priority.c').write_text(PRIORITY)
+    subprocess.run(['cc', '-o', tmp_path / 'priority', tmp_path / 'priority.c'], check=True)
+    other = ['taskset', '-c', '1-31', *PYTHON, SPIN]
+    with started(*[other] * 2 * os.cpu_count(), ['taskset', '-c', '0', *PYTHON, SPIN]), \
+         started([tmp_path / 'priority']) as [process]:
+        found = report('overview', '-p', process.pid, '-d', '3s')
+    text, = evidence_of(found, 'run queue')
+    own = re.search(r'; meanwhile threads of its own use (\d+) % of a CPU', text)
+    assert own and 40 <= int(own[1]) <= 105, text
+
+
 @pytest.mark.exclusive
 @pytest.mark.usefixtures('root')
 def test_the_caller_of_hot_functions(tmp_path):

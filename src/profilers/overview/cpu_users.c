@@ -153,6 +153,20 @@ static const char *say_other(
 	return ", ";
 }
 
+/* Other threads of a process that waits. Returns what comes before the next one. */
+static const char *say_own(const struct overview_sums *sums, struct overview_finding *finding,
+	const struct usages *from, pid_t pid, const char *before, double all)
+{
+	const struct usage *now = usages_of(&sums->overview->usage.now, pid);
+	const struct usage *began = now ? usages_same(from, now) : NULL;
+	double share = began ? 100 * (double)(now->cpu - began->cpu) / all : 0;
+
+	if (share < USED || now->threads < 2)
+		return before;
+	overview_say(finding, "%sthreads of its own use %.0f %% of a CPU", before, share);
+	return ", ";
+}
+
 void overview_say_users(
 	const struct overview_sums *sums, struct overview_finding *finding, pid_t except)
 {
@@ -168,6 +182,8 @@ void overview_say_users(
 			? merge_users(users, read_users(sums, from, except, users), (uint64_t)all)
 			: 0;
 
+	if (from->time && usage->now.time > from->time)
+		before = say_own(sums, finding, from, except, before, all);
 	for (size_t i = 0; i < n && i < USERS && 100 * (double)users[i].ticks >= USED * all; i++) {
 		overview_say(finding, "%s", before);
 		say_user(finding, &users[i], 100 * (double)users[i].ticks / all);
