@@ -184,6 +184,16 @@ def test_threads_that_are_no_uneven_pool(tmp_path, times, main):
     assert 'uneven threads' not in found_in(found), found
 
 
+@pytest.mark.parametrize('name, is_found', [
+    ('qemu-system-x86', False), ('qemu-kvm', False), ('VBoxHeadless', False),
+    ('qemu-aarch64', True)])
+def test_cpus_of_a_virtual_machine(tmp_path, name, is_found):
+    """The guest has work for one of them; an emulated program is a program as any other."""
+    text = pool([850] + 7 * [20], False).replace('worker', name)
+    found = of_script(tmp_path, text, 'overview', '-p', 100)
+    assert ('uneven threads' in found_in(found)) == is_found, found
+
+
 def sleepers(period):
     """A thread that runs for 3 s, and five that look for work for 0.1 ms again and again, ms."""
     text = EVENTS + '1.000 0 0/0 swapper ksymbol register 0xffffffffc0000000 64 do_nanosleep\n'

@@ -44,6 +44,18 @@ static int by_name(const void *a, const void *b)
 	return r ? r : (work_of(x) < work_of(y)) - (work_of(x) > work_of(y));
 }
 
+/* A thread for each CPU of a virtual machine: which of them has work is up to the guest. */
+static bool is_virtual_machine(const struct thread_row *row)
+{
+	static const char *const names[] = {"qemu-system", "qemu-kvm", "kvm", "vcpu", "fc_vcpu",
+		"VBoxHeadless", "VirtualBoxVM", "vmware-vmx", "bhyve"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(row->group.comm, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 /* Threads with one name, the busiest one first. */
 static void check_pool(
 	struct overview_sums *sums, const struct thread_row *const *threads, size_t n)
@@ -56,7 +68,7 @@ static void check_pool(
 		all += work_of(threads[i]);
 	for (size_t i = 1; i < n; i++)
 		others += takes_part(sums, threads[i], all);
-	if (others < POOL_MIN - 1 || all <= sums->pool.all ||
+	if (others < POOL_MIN - 1 || all <= sums->pool.all || is_virtual_machine(top) ||
 		(double)work_of(top) < uneven * (double)all ||
 		(double)(work_of(top) + top->sums[SUM_STATE + THREAD_READY]) <
 			busy * (double)sums->elapsed)
