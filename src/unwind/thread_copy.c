@@ -75,17 +75,24 @@ static void wait_a_little(unsigned tries)
 		nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
-/* Whether the thread executes a program now. */
-static int thread_copy_executes(void *ctx, int tid)
+/* The number of its system call; -1: none, or unknown. */
+static long thread_copy_call(int tid)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	char path[64];
 	long call;
 
-	(void)ctx;
 	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
-	if (proc_read_line(path, &text) < 0 || sscanf(buf_text(&text), "%ld", &call) != 1)
-		return false;
+	return proc_read_line(path, &text) < 0 || sscanf(buf_text(&text), "%ld", &call) != 1 ? -1
+											     : call;
+}
+
+/* Whether the thread executes a program now. */
+static int thread_copy_executes(void *ctx, int tid)
+{
+	const long call = thread_copy_call(tid);
+
+	(void)ctx;
 	return call == SYS_execve || call == SYS_execveat;
 }
 
@@ -111,8 +118,12 @@ static int thread_copy_stop(pid_t tid, int *ret_signal)
 	int status;
 
 	if (thread_copy_would_wait(tid))
-		return attar_fail(-EBUSY,
-			"thread %d cannot be stopped: its process executes a program", tid);
+		return attar_fail(
+			-EBUSY, "thread %d cannot be stopped: its process executes a program", tid);
+	/* of a connection with SO_LINGER, which would then not wait any more */
+	if (thread_copy_call(tid) == SYS_close && proc_thread_state(tid) == 'S')
+		return attar_fail(
+			-EBUSY, "thread %d is not stopped: its close() waits, and would end", tid);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
 		return explain_refusal(tid, errno);
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)

@@ -158,6 +158,28 @@ def test_calls_that_others_make_fail(kind):
 
 
 @pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('n, is_found', [(40, False), (60, True)])
+def test_children_that_are_not_waited_for(n, is_found):
+    program = (f'import os, time\nfor _ in range({n}):\n if not os.fork(): os._exit(0)\n'
+               'time.sleep(1000)')
+    with running(program) as pid:
+        children = Path(f'/proc/{pid}/task/{pid}/children')
+        wait_until(lambda: len(children.read_text(encoding='ascii').split()) == n
+                   and 'sleep' in Path(f'/proc/{pid}/wchan').read_text(encoding='ascii'),
+                   'the children to exit')
+        found = report('overview', '-p', pid, '-d', '1s')
+        values = [r['values'] for r in rows(found, 'findings') if r['finding'] == 'zombies']
+        assert bool(values) == is_found, found
+        if not is_found:
+            return
+        shown = run(*shlex.split(values[0]['command'])[1:])
+    assert values[0]['evidence'] == (
+        f'{n} children of python3 (pid {pid}) have exited, and it has not waited for them (wait4)')
+    assert rows(found, 'findings')[0]['finding'] == 'zombies', found
+    assert 'waits for a time to pass' in shown.stdout, shown
+
+
+@pytest.mark.usefixtures('root')
 def test_file_system_without_room(tmp_path):
     """Another one of this machine may be as full."""
     if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'attar', tmp_path],

@@ -87,7 +87,7 @@ def test_children_that_end_use_the_cpus():
     assert users and 20 <= int(users[1]) <= 100 * os.cpu_count() + 10, texts
 
 
-# A thread with a priority of real time runs for 60 % of the time of CPU 0, the main one when it may.
+# A thread with a priority of real time runs for 60 % of the time of CPU 0, the main one otherwise.
 PRIORITY = '''
 #define _GNU_SOURCE
 #include <pthread.h>

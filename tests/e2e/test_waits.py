@@ -250,9 +250,11 @@ def test_threads_that_wait_for_each_other(kind):
 
 @pytest.mark.usefixtures('root')
 def test_connection_that_is_closed():
-    """Its descriptor is free already. The stack is not read, since a signal ends the call."""
+    """Its descriptor is free already. The thread is not stopped, which would end the call."""
     with end('linger') as (pid, child, port):
         wait_until(lambda: wchan(pid) in ('wait_woken', 'sk_stream_wait_close'), 'the wait')
+        shown = run('stack', '-p', pid)
+        assert 'its close() waits' in shown.stdout or ' close+0x' in shown.stdout, shown
         rows, report = open_waits('offcpu', '-p', pid, '-d', '100ms')
     assert rows[pid]['waits for'] == (
         f'data of the connection with 127.0.0.1:{port}, which it closes, to be acknowledged '

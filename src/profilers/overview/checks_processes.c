@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Findings about what processes use more and more of, and about limits that they reach. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@ enum {
 	DESCRIPTORS_LEAST = 50,  /* more than before */
 	DESCRIPTORS_USED = 90,   /* percent of the limit */
 	PROCESS_FINDINGS = 2,
+	ZOMBIES = 50,       /* of a parent */
 	THREADS_LEAST = 64, /* of a process */
 	THREADS_OF_CPU = 8, /* that are not idle, on average */
 };
@@ -163,6 +165,43 @@ static void check_descriptors(struct overview_findings *findings)
 	overview_set_process_command(findings, finding, "opensnoop", most->pid);
 }
 
+/* The parent of most processes that have exited, and were not waited for. NULL: unknown. */
+static const struct usage *parent_of_zombies(const struct usages *usages, uint64_t *ret_n)
+{
+	uint64_t *children = calloc(usages->n + 1, sizeof(*children));
+	const struct usage *most = NULL;
+
+	*ret_n = 0;
+	for (size_t i = 0; children && i < usages->n; i++) {
+		const struct usage *parent =
+			usages->at[i].state == 'Z' ? usages_of(usages, usages->at[i].parent) : NULL;
+		uint64_t n = parent && parent->is_selected ? ++children[parent - usages->at] : 0;
+
+		if (n <= *ret_n)
+			continue;
+		*ret_n = n;
+		most = parent;
+	}
+	free(children);
+	return most;
+}
+
+/* They use a number each, of which there are few. */
+static void check_zombies(struct overview_findings *findings)
+{
+	uint64_t n;
+	const struct usage *parent = parent_of_zombies(&findings->sums->overview->usage.now, &n);
+	struct overview_finding *finding =
+		parent ? overview_add_finding(findings, "zombies", (double)n, ZOMBIES, "") : NULL;
+
+	if (!finding)
+		return;
+	overview_say(finding,
+		"%llu children of %s (pid %d) have exited, and it has not waited for them (wait4)",
+		(unsigned long long)n, parent->comm, (int)parent->pid);
+	overview_set_process_command(findings, finding, "stack", parent->pid);
+}
+
 /* Threads that run, or wait for a CPU or for each other, on average. */
 static double busy_threads(const struct overview_sums *sums, const struct overview_process *process)
 {
@@ -214,4 +253,5 @@ void overview_check_processes(struct overview_findings *findings)
 	check_memory(findings);
 	check_descriptors(findings);
 	check_descriptors_left(findings);
+	check_zombies(findings);
 }
