@@ -162,6 +162,7 @@ ENDS = {
     'own-epoll': 'an event of epoll',
     'vmsplice': r'room in pipe:\[\d+\], read by other end \({child}\)',
     'tee': r'data of pipe:\[\d+\], written by other end \({child}\)',
+    'full-tee': r'room in pipe:\[\d+\], read by other end \({child}\)',
     'preadv2': r'data of pipe:\[\d+\], written by other end \({child}\)',
     'terminal': r'room in the terminal /dev/pts/\d+, read by other end \({child}\)',
     'fifo': r'another process to open /tmp/ends\.\d+ for reading',

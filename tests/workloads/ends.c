@@ -7,7 +7,7 @@
  *	ends full-connection|backlog|inotify|io_uring|ring-pipe|ring-pipes
  *	ends full-connection|backlog|inotify|io_uring|local-backlog|local-address
  *	ends seccomp|fanotify|linger|aio|two-pipes|own-pipe|and-own-pipe|frozen
- *	ends nested-epoll|epoll-and-own|own-epoll|vmsplice|tee|preadv2
+ *	ends nested-epoll|epoll-and-own|own-epoll|vmsplice|tee|full-tee|preadv2
  *	ends hang|hang-handler|hang-time: a thread waits for a condition, and this one for the
  *	thread; a handler of a signal, or a time, may end the wait
  *	ends forked: the child waits for a mutex that a thread of this process, whose number it
@@ -528,6 +528,27 @@ static void do_tee(void)
 		tee(ends[0], other[1], PAGE, 0);
 }
 
+/* To a pipe without room. */
+static void do_full_tee(void)
+{
+	static char bytes[PAGE];
+	int full[2];
+
+	pipe(ends);
+	write(ends[1], bytes, 1);
+	pipe(full);
+	fcntl(full[1], F_SETFL, O_NONBLOCK);
+	while (write(full[1], bytes, sizeof(bytes)) > 0)
+		;
+	fcntl(full[1], F_SETFL, 0);
+	start_child(NULL);
+	close(full[0]);
+	close(ends[1]);
+	say();
+	for (;;)
+		tee(ends[0], full[1], 1, 0);
+}
+
 static void do_preadv2(void)
 {
 	char byte;
@@ -948,7 +969,8 @@ int main(int argc, char **argv)
 		{"frozen", do_frozen}, {"seccomp", do_seccomp}, {"fanotify", do_fanotify},
 		{"forked", do_forked}, {"nested-epoll", do_nested_epoll},
 		{"epoll-and-own", do_epoll_and_own}, {"own-epoll", do_own_epoll},
-		{"vmsplice", do_vmsplice}, {"tee", do_tee}, {"preadv2", do_preadv2}};
+		{"vmsplice", do_vmsplice}, {"tee", do_tee}, {"full-tee", do_full_tee},
+		{"preadv2", do_preadv2}};
 
 	alarm(AT_MOST);
 	for (size_t i = 0; argc > 1 && i < sizeof(kinds) / sizeof(*kinds); i++)
