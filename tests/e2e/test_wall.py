@@ -487,8 +487,12 @@ select.epoll().poll()"""
 
 
 @pytest.mark.usefixtures('root')
-def test_thread_that_sleeps_when_a_recording_begins(tmp_path):
-    """Its wait is stored in the recording: the thread is shown from the beginning on."""
+@pytest.mark.parametrize('all_tasks', [False, True])
+def test_thread_that_sleeps_when_a_recording_begins(all_tasks, tmp_path):
+    """
+    Its wait is stored in the recording: the thread is shown from the beginning on, unless all
+    threads of the system are.
+    """
     program = """
 import os, select, threading, time
 end, _ = os.pipe()
@@ -511,10 +515,14 @@ while True:
                                    for tid in threads[1:]), 'all threads wait')
             done = run('record', '-q', *LARGE, '-g', '-e',
                        'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,cpu-clock',
-                       '-p', sleeper.pid, '-d', '1', '-o', data)
+                       *(['-a'] if all_tasks else ['-p', sleeper.pid]), '-d', '1', '-o', data)
             assert done.returncode == 0, done.stderr
         finally:
             sleeper.kill()
+    if all_tasks:
+        assert not set(threads[1:]) & {r['tid'] for r in report('--input', data)}
+        assert {r['tid'] for r in report('--input', data, '-p', sleeper.pid)} == set(threads)
+        return
     for options in [], ['-p', sleeper.pid]:
         found = {r['tid']: r for r in report('--input', data, *options)}
         assert sorted(found) == threads
