@@ -24,7 +24,8 @@ def remarks(*args, inside):
 @pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('profiler, event', [
     ('offcpu', 'sched:sched_switch'), ('wall', 'sched:sched_switch'),
-    ('signals', 'signal:signal_generate'), ('execsnoop', 'sched:sched_process_exec')])
+    ('signals', 'signal:signal_generate'), ('execsnoop', 'sched:sched_process_exec'),
+    ('forks', 'task:task_newtask')])
 def test_numbers_of_the_first_namespace(profiler, event):
     remark, = remarks(profiler, inside=True)
     assert event in remark

@@ -664,6 +664,16 @@ def test_profilers_of_cpus_say_that_they_show_more_than_the_command(profiler):
 
 
 @pytest.mark.usefixtures('root')
+def test_intervals_say_once_that_they_show_more_than_the_command():
+    done = run('hrcount', '-q', '-e', 'raw_syscalls:sys_enter', '-i', '100ms', '--format', 'json',
+               '--', 'sleep', '0.5')
+    assert done.returncode == 0, done.stderr
+    found = [any('watches CPUs' in remark for remark in json.loads(line).get('remarks', []))
+             for line in done.stdout.splitlines()]
+    assert len(found) > 1 and found == [True] + [False] * (len(found) - 1)
+
+
+@pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('profiler, selects_tasks', [
     (['stat', '-e', 'page-faults'], False), (['syscalls'], False), (['oncpu'], True),
     (['runqlat'], True)])

@@ -224,15 +224,9 @@ static void remark_on_namespace(const struct attar_run *run, struct attar_report
 		}
 }
 
-/* Adds a remark to the last report that it is not limited to the command. */
-static void select_remark(
-	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+/* What is measured is not limited to the command, or lacks tasks. */
+static void remark_on_scope(struct attar_run *run, struct attar_report *report)
 {
-	if (scope != ATTAR_SCOPE_WHOLE || run->replay)
-		return;
-	if (run->target)
-		remark_on_target(run->target, report);
-	remark_on_foreign(run, report);
 	remark_on_namespace(run, report);
 	if (cpus_exceed_command(run))
 		attar_report_remark(report,
@@ -243,7 +237,29 @@ static void select_remark(
 			"%s watches CPUs: it shows the whole system while the command runs, not "
 			"only the command",
 			run->profiler->name);
-	if (run->select.groups.is_on && run->select.groups.misses_moves)
+}
+
+struct select {
+	bool has_remarked;
+};
+
+/* Of intervals, only the first one has remarks that hold for all. */
+static void select_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	const bool is_whole = scope == ATTAR_SCOPE_WHOLE;
+	struct select *select = self;
+
+	if (run->replay)
+		return;
+	if (is_whole && run->target)
+		remark_on_target(run->target, report);
+	if (is_whole)
+		remark_on_foreign(run, report);
+	if (is_whole || !select->has_remarked)
+		remark_on_scope(run, report);
+	select->has_remarked = true;
+	if (is_whole && run->select.groups.is_on && run->select.groups.misses_moves)
 		attar_report_remark(report,
 			"--cgroups: tasks that were moved into the groups during the run are "
 			"missing, as the kernel has no event cgroup:cgroup_attach_task");
@@ -254,7 +270,8 @@ static int select_prepare(struct attar_run *run, void *self)
 	return target_names_find(run);
 }
 
-const struct run_part part_select = {.prepare = select_prepare, .remark = select_remark};
+const struct run_part part_select = {
+	.size = sizeof(struct select), .prepare = select_prepare, .remark = select_remark};
 
 int attar_run_keep_own(struct attar_run *run)
 {
