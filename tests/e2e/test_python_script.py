@@ -225,14 +225,15 @@ def test_a_signal_to_the_process_and_its_group(phases, number):
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_while_the_interpreter_starts(tmp_path, number):
     """It ends the process without a traceback, also if it was ignored, as in background jobs."""
-    started, python = tmp_path / 'started', tmp_path / 'python'
-    python.write_text(f'#!/bin/sh\n: > {started}\nsleep .5\nexec {PYTHON} "$@"\n')
-    python.chmod(0o755)
+    started = tmp_path / 'started'
+    (tmp_path / 'sitecustomize.py').write_text(
+        f'import time\nopen({str(started)!r}, "w").close()\ntime.sleep(.5)\n')
     (tmp_path / 'script.py').write_text('def __sample__(event): pass')
+    folders = f'{tmp_path}:{environment().get("PYTHONPATH", "")}'
     process = subprocess.Popen(
         [ATTAR, 'python', '-e', 'sched:sched_process_exec/pid==-1/', tmp_path / 'script.py'],
         text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=environment() | {'ATTAR_PYTHON': str(python)},
+        env=environment() | {'ATTAR_PYTHON': PYTHON, 'PYTHONPATH': folders},
         preexec_fn=lambda: signal.signal(number, signal.SIG_IGN))
     wait_until(started.exists, 'the interpreter is started')
     process.send_signal(number)
