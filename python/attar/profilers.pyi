@@ -1750,13 +1750,31 @@ class _record:
         # contents of the ring buffers (-m)
         max_size: _Size = ...,
         # with --max-size: continue in a new file, and keep N full ones as FILE.1 (the newest),
-        # FILE.2, ...
+        # FILE.2, ...; with --overwrite: keep N former files (default 19)
         rotate: int = ...,
         # add function names and source lines, for reports on machines without the binaries
         portable: bool = ...,
         # add the kernel's records of context switches, which complete sched:sched_switch where
         # its samples are not delivered (default with all switches of CPUs)
         switch_events: bool = ...,
+        # keep the newest events in memory, and write FILE on SIGUSR1, for --dump-when, and
+        # otherwise at the end (default events: switches and wakeups of tasks, requests to disks,
+        # samples with stacks)
+        overwrite: bool = ...,
+        # with --overwrite: keep the events of this time (default 3m)
+        keep: _Time = ...,
+        # with --overwrite: keep events and names in this much memory at most (default 128M)
+        max_memory: _Size = ...,
+        # with --overwrite: write FILE when an event occurs (EVENT/FILTER/), or when tasks wait
+        # for a resource for a share of the time ('psi:cpu some 200ms/1s'), and not at the end;
+        # may be repeated
+        dump_when: _Texts = ...,
+        # with --dump-when: write the events of this time before the condition only
+        before: _Time = ...,
+        # with --dump-when: write FILE this long after the condition (default 0)
+        after: _Time = ...,
+        # with --dump-when: write at most N files per s, m, h or d, such as 6/h
+        at_most: _Text = ...,
         # compress the records with zstd
         compress: bool = ...,
         unwind: _Text = ..., unwind_memory: _Size = ..., inline: bool = ..., java_map: bool = ...,

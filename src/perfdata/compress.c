@@ -8,7 +8,8 @@
 
 enum {
 	LEVEL = 1,
-	PAYLOAD_MAX = 65528 - sizeof(struct perf_event_header),
+	END_MAX = 16, /* of a frame whose contents were flushed: 3 bytes */
+	PAYLOAD_MAX = 65512 - sizeof(struct perf_event_header),
 };
 
 int compress_init(struct compressor *compressor)
@@ -68,6 +69,20 @@ int compress_add(struct compressor *compressor, const void *bytes, size_t len, s
 	return 0;
 }
 
+int compress_end(struct compressor *compressor, struct buf *bytes)
+{
+	ZSTD_inBuffer in = {0};
+	char end[END_MAX];
+	ZSTD_outBuffer to = {.dst = end, .size = sizeof(end)};
+	size_t left = ZSTD_compressStream2(compressor->stream, &to, &in, ZSTD_e_end);
+
+	if (ZSTD_isError(left) || left)
+		return attar_fail(-EIO, "cannot compress: %s",
+			left ? ZSTD_getErrorName(left) : "the end of a frame is too long");
+	buf_add(bytes, end, to.pos);
+	return buf_failed(bytes) ? base_oom() : 0;
+}
+
 void compress_done(struct compressor *compressor)
 {
 	ZSTD_freeCCtx(compressor->stream);
@@ -84,6 +99,11 @@ void compress_restart(struct compressor *compressor)
 }
 
 int compress_add(struct compressor *compressor, const void *bytes, size_t len, struct buf *out)
+{
+	return -ENOTSUP;
+}
+
+int compress_end(struct compressor *compressor, struct buf *bytes)
 {
 	return -ENOTSUP;
 }

@@ -23,6 +23,13 @@ void compress_restart(struct compressor *compressor);
 /* Appends records that contain the bytes in compressed form. Returns 0 or a negative errno. */
 int compress_add(struct compressor *compressor, const void *bytes, size_t len, struct buf *out);
 
+/*
+ * Ends a frame of the stream: what follows can be decompressed without what is before. Appends its
+ * last bytes, which are the end of the payload of the last record: perf does not accept a record
+ * without contents. Returns 0 or a negative errno.
+ */
+int compress_end(struct compressor *compressor, struct buf *bytes);
+
 void compress_done(struct compressor *compressor);
 
 #endif

@@ -9,6 +9,7 @@
 /* The bytes of a record of a mapping. */
 struct live_record {
 	unsigned refs;
+	size_t *total;                   /* the bytes of all */
 	struct perf_event_header header; /* the rest follows */
 };
 
@@ -26,17 +27,21 @@ static void failed(struct live_tasks *t)
 
 static void record_unref(struct live_record *record)
 {
-	if (!--record->refs)
-		free(record);
+	if (--record->refs)
+		return;
+	*record->total -= record->header.size;
+	free(record);
 }
 
-static struct live_record *record_new(const struct perf_event_header *header)
+static struct live_record *record_new(struct live_tasks *t, const struct perf_event_header *header)
 {
 	struct live_record *record = malloc(offsetof(struct live_record, header) + header->size);
 
 	if (!record)
 		return NULL;
 	record->refs = 1;
+	record->total = &t->memory;
+	t->memory += header->size;
 	memcpy(&record->header, header, header->size);
 	return record;
 }
@@ -95,6 +100,25 @@ static void drop_covered(struct live_mappings *mappings, uint64_t start, uint64_
 	mappings->list.n = n;
 }
 
+/* For another mapping. Says once that there is none. */
+static bool has_room(struct live_tasks *t, const struct live_process *process)
+{
+	const bool all = t->max_memory && t->memory >= t->max_memory;
+
+	if (!all && process->mappings->list.n < LIVE_MAPPINGS_MAX)
+		return true;
+	if (!t->is_full && all)
+		log_note("the mappings of all processes need more than %zu MiB: later files of "
+			 "the recording lack the newest of them",
+			t->max_memory >> 20);
+	else if (!t->is_full)
+		log_note("process %d has more than %d mappings: later files of the recording lack "
+			 "the newest of them",
+			process->pid, LIVE_MAPPINGS_MAX);
+	t->is_full = true;
+	return false;
+}
+
 static void add_mapping(struct live_tasks *t, struct live_process *process,
 	const struct attar_mmap *m, const struct perf_event_header *header)
 {
@@ -105,18 +129,13 @@ static void add_mapping(struct live_tasks *t, struct live_process *process,
 		return;
 	}
 	drop_covered(process->mappings, m->addr, m->len);
-	if (process->mappings->list.n == LIVE_MAPPINGS_MAX) {
-		if (!t->is_full)
-			log_note("process %d has more than %d mappings: later files of the "
-				 "recording lack the newest of them",
-				process->pid, LIVE_MAPPINGS_MAX);
-		t->is_full = true;
+	if (!has_room(t, process))
 		return;
-	}
-	new.record = record_new(header);
+	new.record = record_new(t, header);
 	if (new.record && vec_push(&process->mappings->list, new) == 0)
 		return;
-	free(new.record);
+	if (new.record)
+		record_unref(new.record);
 	failed(t);
 }
 
@@ -282,10 +301,11 @@ static void apply_symbol(struct live_tasks *t, const struct attar_record_ksymbol
 	if ((symbol->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) ||
 		t->symbols.n >= LIVE_SYMBOLS_MAX)
 		return;
-	record = record_new(header);
+	record = record_new(t, header);
 	if (record && map_put(&t->symbols, symbol->addr, (uintptr_t)record) == 0)
 		return;
-	free(record);
+	if (record)
+		record_unref(record);
 	failed(t);
 }
 
@@ -323,7 +343,7 @@ void live_tasks_apply(struct live_tasks *t, const void *bytes, size_t len)
 
 /* ---- rounds ---- */
 
-static bool is_repeated(const struct perf_event_header *header)
+bool live_tasks_takes(const struct perf_event_header *header)
 {
 	return header->type == PERF_RECORD_COMM || header->type == PERF_RECORD_MMAP ||
 	       header->type == PERF_RECORD_MMAP2 || header->type == PERF_RECORD_FORK ||
@@ -334,7 +354,7 @@ void live_tasks_note(struct live_tasks *t, const struct perf_event_header *heade
 {
 	struct waiting_record record = {.at = t->bytes.len};
 
-	if (!is_repeated(header))
+	if (!live_tasks_takes(header))
 		return;
 	record.time = attar_record_time(&t->layout, header);
 	t->newest = MAX(t->newest, record.time);

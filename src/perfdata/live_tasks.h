@@ -9,7 +9,7 @@
  * The others wait, and the next file has them as they are.
  *
  * Bounds: the running threads and those that ended in the last two rounds, 65,536 mappings of a
- * process, 65,536 symbols, and the records of two rounds.
+ * process, max_memory bytes of all mappings, 65,536 symbols, and the records of two rounds.
  */
 #ifndef PERFDATA_LIVE_TASKS_H
 #define PERFDATA_LIVE_TASKS_H
@@ -68,11 +68,13 @@ struct live_tasks {
 	VEC(struct live_ended) ended;
 	struct buf bytes; /* of the records that wait */
 	VEC(struct waiting_record) waiting;
-	uint64_t newest;  /* time of the records so far, ns */
-	uint64_t horizon; /* the same, without the current round */
-	uint64_t round;   /* number of the current one */
-	bool is_stale;    /* records were lost: the tasks have to be read again */
-	bool is_full;     /* a process has too many mappings, which was said */
+	uint64_t newest;   /* time of the records so far, ns */
+	uint64_t horizon;  /* the same, without the current round */
+	uint64_t round;    /* number of the current one */
+	bool is_stale;     /* records were lost: the tasks have to be read again */
+	size_t memory;     /* bytes: the records of mappings and symbols */
+	size_t max_memory; /* 0: no limit */
+	bool is_full;      /* a process has too many mappings, or all have, which was said */
 	int failed;
 };
 
@@ -81,6 +83,9 @@ void live_tasks_done(struct live_tasks *t);
 
 /* Forgets all tasks, but not the symbols, nor the records that wait. */
 void live_tasks_reset(struct live_tasks *t);
+
+/* Whether a record concerns tasks or symbols. */
+bool live_tasks_takes(const struct perf_event_header *header);
 
 /* Takes a record of the current round; those that do not concern tasks are ignored. */
 void live_tasks_note(struct live_tasks *t, const struct perf_event_header *header);

@@ -142,7 +142,9 @@ static int add_bytes(struct recording_writer *w, const void *bytes, size_t len)
 
 	w->at += len;
 	w->stats.file_bytes += len;
-	if (w->file)
+	if (w->box)
+		box_add(w->box, bytes, len);
+	else if (w->file)
 		r = file_writer_add(w->file, bytes, len);
 	else
 		w->opts.sink(w->opts.ctx, bytes, len);
@@ -402,16 +404,15 @@ static int complete(struct ending *e, struct file_written *written)
 	return error;
 }
 
-/* The full file becomes PATH.1, and so on; the oldest one is dropped. */
-static int rename_files(const struct ending *e)
+int writer_rename_files(const char *path, unsigned rotate)
 {
-	for (unsigned i = e->rotate; i > 0; i--) {
+	for (unsigned i = rotate; i > 0; i--) {
 		struct buf from _cleanup_(buf_done) = {0}, to _cleanup_(buf_done) = {0};
 
-		buf_str(&from, e->path);
+		buf_str(&from, path);
 		if (i > 1)
 			buf_printf(&from, ".%u", i - 1);
-		buf_printf(&to, "%s.%u", e->path, i);
+		buf_printf(&to, "%s.%u", path, i);
 		if (buf_failed(&from) || buf_failed(&to))
 			return base_oom();
 		if (rename(buf_text(&from), buf_text(&to)) < 0 && errno != ENOENT)
@@ -424,7 +425,7 @@ static int rename_files(const struct ending *e)
 static int begin_next(const struct ending *e, struct file_written *written)
 {
 	bool is_pipe;
-	int r = rename_files(e);
+	int r = writer_rename_files(e->path, e->rotate);
 
 	if (r == 0)
 		r = create(e->path, &is_pipe);

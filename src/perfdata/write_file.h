@@ -24,6 +24,12 @@ int writer_begin_pipe(struct recording_writer *w);
  */
 int writer_rotate(struct recording_writer *w);
 
+/*
+ * PATH becomes PATH.1, and so on; the oldest one is dropped. Files that do not exist are no error.
+ * 0 or a negative errno.
+ */
+int writer_rename_files(const char *path, unsigned rotate);
+
 /* Completes and closes the file. Returns the first error of writing, if there was one. */
 int writer_finish(struct recording_writer *w);
 

@@ -303,7 +303,7 @@ static int follow_running(struct synthesis *s, struct live_tasks *tasks)
 	int r = put_running(s, &tasks->processes);
 
 	live_tasks_reset(tasks);
-	if (!buf_failed(s->b) && s->w->opts.rotate)
+	if (!buf_failed(s->b) && writer_follows(s->w))
 		live_tasks_apply(tasks, s->b->data + from, s->b->len - from);
 	return r;
 }
@@ -326,6 +326,30 @@ static struct synthesis begin(struct recording_writer *w, struct buf *b)
 	return s;
 }
 
+/* The tasks are known; their files have build IDs. */
+static void put_followed(struct recording_writer *w, const struct live_tasks *tasks, struct buf *b)
+{
+	const struct perf_event_header *header;
+	size_t at = b->len;
+
+	w->stats.records += live_tasks_put(tasks, b);
+	for (; !buf_failed(b) && at < b->len; at += header->size) {
+		header = (const void *)(b->data + at);
+		if (header->type == PERF_RECORD_MMAP || header->type == PERF_RECORD_MMAP2)
+			writer_note_map(w, header);
+	}
+}
+
+int writer_follow_tasks(struct recording_writer *w)
+{
+	struct buf records _cleanup_(buf_done) = {0};
+	struct synthesis s = begin(w, &records);
+	int r = follow_running(&s, &w->tasks);
+
+	map_done(&s.done);
+	return r == -ENOMEM || buf_failed(&records) ? -ENOMEM : w->tasks.failed;
+}
+
 int writer_put_tasks(struct recording_writer *w, struct buf *b)
 {
 	struct synthesis s = begin(w, b);
@@ -333,7 +357,9 @@ int writer_put_tasks(struct recording_writer *w, struct buf *b)
 
 	put_kernel(&s);
 	put_modules(&s);
-	if (w->stats.files == 1 || w->tasks.is_stale)
+	if (w->opts.tasks)
+		put_followed(w, w->opts.tasks, b);
+	else if (w->stats.files == 1 || w->tasks.is_stale)
 		r = follow_running(&s, &w->tasks);
 	else
 		w->stats.records += live_tasks_put(&w->tasks, b);

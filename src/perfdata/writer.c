@@ -10,6 +10,19 @@
 
 enum { PLAIN_BYTES = 256 << 10 }; /* that are compressed at once, or by a round */
 
+static int create_box(struct recording_writer *w)
+{
+	w->box = malloc(sizeof(*w->box));
+	return w->box ? box_init(w->box, w->opts.keep_ns, w->opts.keep_bytes) : base_oom();
+}
+
+static void free_box(struct recording_writer *w)
+{
+	if (w->box)
+		box_done(w->box);
+	free(w->box);
+}
+
 int recording_writer_open(
 	const struct recording_writer_opts *opts, struct recording_writer **ret_writer)
 {
@@ -22,12 +35,13 @@ int recording_writer_open(
 	w->pipe = opts->sink || !strcmp(opts->path, "-");
 	w->name = w->pipe && !opts->sink ? "standard output" : opts->path;
 	r = dsos_init(&w->files, 0);
-	if (r == 0 && opts->compress)
+	if (r == 0 && (opts->compress || opts->keep_ns))
 		r = compress_init(&w->compressor);
 	if (r == 0)
-		r = writer_create(w);
+		r = opts->keep_ns ? create_box(w) : writer_create(w);
 	if (r < 0) {
 		dsos_done(&w->files);
+		free_box(w);
 		compress_done(&w->compressor);
 		free(w);
 		return r;
@@ -63,7 +77,7 @@ int recording_writer_add_event(
 }
 
 /* Compresses what was collected; small pieces would compress badly. */
-static int compress(struct recording_writer *w)
+int writer_compress(struct recording_writer *w)
 {
 	int r = buf_failed(&w->plain) ? base_oom() : 0;
 
@@ -79,7 +93,7 @@ int recording_writer_write(struct recording_writer *w, const void *bytes, size_t
 	if (!w->compressor.stream)
 		return writer_give(w, bytes, len);
 	buf_add(&w->plain, bytes, len);
-	return w->plain.len < PLAIN_BYTES ? 0 : compress(w);
+	return w->plain.len < PLAIN_BYTES ? 0 : writer_compress(w);
 }
 
 /* Records of the tools are not compressed: readers expect records of the kernel there. */
@@ -89,7 +103,7 @@ static int write_update(struct recording_writer *w, const struct buf *records)
 
 	if (r < 0 || !w->compressor.stream)
 		return r < 0 ? r : recording_writer_write(w, records->data, records->len);
-	r = compress(w);
+	r = writer_compress(w);
 	buf_add(&w->out, records->data, records->len);
 	return r == 0 ? writer_flush(w) : r;
 }
@@ -184,10 +198,13 @@ int recording_writer_begin(struct recording_writer *w)
 	writer_trim_attrs(w);
 	live_tasks_init(&w->tasks, &w->layout);
 	w->begun = true;
-	return begin_file(w);
+	if (!w->box)
+		return begin_file(w);
+	w->tasks.max_memory = w->opts.keep_bytes / 2;
+	return writer_follow_tasks(w);
 }
 
-static void note_map(struct recording_writer *w, const struct perf_event_header *header)
+void writer_note_map(struct recording_writer *w, const struct perf_event_header *header)
 {
 	const struct attar_mmap *m;
 	struct attar_record record;
@@ -224,19 +241,21 @@ void recording_writer_note(struct recording_writer *w, const struct perf_event_h
 	uint64_t time, lost;
 
 	w->stats.records++;
-	if (w->opts.rotate)
+	time = attar_record_time(&w->layout, header);
+	if (w->box)
+		box_note(w->box, header, time);
+	else if (w->opts.rotate)
 		live_tasks_note(&w->tasks, header);
 	if (header->type == PERF_RECORD_SAMPLE) {
-		time = attar_record_time(&w->layout, header);
 		w->stats.samples++;
 		if (time > w->last_time)
 			w->last_time = time;
 		if (unlikely(time < w->first_time || !w->first_time))
 			w->first_time = time;
-	} else if (is_map(header) && header->misc & PERF_RECORD_MISC_MMAP_DATA) {
-		return; /* such files have no build IDs */
+	} else if (is_map(header) && (w->box || header->misc & PERF_RECORD_MISC_MMAP_DATA)) {
+		return; /* of data there are no build IDs, and dumps take their own files */
 	} else if (is_map(header)) {
-		note_map(w, header);
+		writer_note_map(w, header);
 	} else if (header->type == PERF_RECORD_LOST && header->size >= 24) {
 		memcpy(&lost, (const char *)header + 16, sizeof(lost));
 		w->stats.lost += lost;
@@ -250,9 +269,12 @@ int recording_writer_add_running(struct recording_writer *w, const pid_t *tids, 
 	int r = writer_put_running(w, tids, n, &records);
 	const struct perf_event_header *header;
 
-	for (size_t at = 0; r == 0 && w->opts.rotate && at < records.len; at += header->size) {
+	for (size_t at = 0; r == 0 && writer_follows(w) && at < records.len; at += header->size) {
 		header = (const void *)(records.data + at);
-		live_tasks_note(&w->tasks, header);
+		if (w->box)
+			box_note(w->box, header, 0);
+		else
+			live_tasks_note(&w->tasks, header);
 	}
 	return r == 0 ? recording_writer_write(w, records.data, records.len) : r;
 }
@@ -314,8 +336,7 @@ int recording_writer_add_waits(struct recording_writer *w, const struct recordin
 	return buf_failed(&contents) ? base_oom() : write_update(w, &records);
 }
 
-int recording_writer_add_group(
-	struct recording_writer *w, const struct recording_group *group)
+int recording_writer_add_group(struct recording_writer *w, const struct recording_group *group)
 {
 	struct buf record _cleanup_(buf_done) = {0}, contents _cleanup_(buf_done) = {0};
 	const struct writer_event *e = w->events.at;
@@ -324,6 +345,8 @@ int recording_writer_add_group(
 		return 0;
 	recording_group_put(group, &contents);
 	put_update_of_bytes(&record, EVENT_UPDATE_GROUP, e, contents.data, contents.len);
+	if (w->box && !buf_failed(&contents) && !buf_failed(&record))
+		return box_keep_group(w->box, group->pid, &record);
 	return buf_failed(&contents) ? base_oom() : write_update(w, &record);
 }
 
@@ -350,7 +373,7 @@ int recording_writer_rotate(struct recording_writer *w)
 
 	if (!w->opts.rotate || w->pipe)
 		return 1;
-	r = compress(w);
+	r = writer_compress(w);
 	if (r == 0)
 		r = writer_rotate(w);
 	w->first_time = w->last_time = 0;
@@ -364,7 +387,9 @@ int recording_writer_round(struct recording_writer *w)
 
 	if (w->failed)
 		return w->failed;
-	r = compress(w);
+	if (w->box)
+		return writer_round_box(w);
+	r = writer_compress(w);
 	if (r == 0)
 		r = live_tasks_round(&w->tasks);
 	if (r < 0)
@@ -378,13 +403,14 @@ void recording_writer_get_stats(
 	const struct recording_writer *w, struct recording_writer_stats *ret_stats)
 {
 	*ret_stats = w->stats;
+	ret_stats->first_time = w->first_time;
 	ret_stats->last_time = w->last_time;
 }
 
 int recording_writer_finish(struct recording_writer *w)
 {
 	if (w->plain.len && !w->failed)
-		w->failed = compress(w);
+		w->failed = writer_compress(w);
 	return writer_finish(w);
 }
 
@@ -404,6 +430,7 @@ int recording_writer_close(struct recording_writer *w)
 	vec_done(&w->events);
 	dsos_done(&w->files);
 	live_tasks_done(&w->tasks);
+	free_box(w);
 	buf_done(&w->out);
 	buf_done(&w->plain);
 	free(w);

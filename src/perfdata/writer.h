@@ -62,6 +62,23 @@ struct recording_writer_opts {
 	const pid_t *pids;
 	size_t n_pids;
 	bool all_processes;
+	/*
+	 * No file is written: the newest records, compressed, wait in memory for
+	 * recording_writer_dump(): of this time in ns (0: a file is written), and at most this
+	 * number of bytes, names and mappings included. Groups are kept as long as their processes.
+	 */
+	uint64_t keep_ns;
+	size_t keep_bytes;
+	/* The tasks when the file begins; borrowed until close. NULL: the system says. */
+	const struct live_tasks *tasks;
+};
+
+struct recording_dump {
+	const char *path;        /* an existing file is replaced; borrowed until close */
+	size_t buffer;           /* as in recording_writer_opts */
+	struct wait_limit limit; /* likewise */
+	unsigned rotate;         /* an existing file becomes PATH.1, and so on, up to this number */
+	uint64_t from;           /* ns: what ended before is left out; 0: nothing is */
 };
 
 /* Everything is copied, except format_text: borrowed until close. */
@@ -78,7 +95,7 @@ struct recording_writer_event {
 struct recording_writer_stats {
 	uint64_t samples, records, bytes; /* bytes: of records, before compression */
 	uint64_t lost;                    /* according to LOST records */
-	uint64_t last_time;               /* ns: of the newest sample; 0: none */
+	uint64_t first_time, last_time;   /* ns: of the oldest and newest sample; 0: none */
 	uint64_t file_bytes;              /* written, in all files */
 	unsigned files;
 };
@@ -139,8 +156,7 @@ int recording_writer_add_waits(struct recording_writer *w, const struct recordin
 	enum recording_moment moment);
 
 /* Adds in which control group a process is; likewise. */
-int recording_writer_add_group(
-	struct recording_writer *w, const struct recording_group *group);
+int recording_writer_add_group(struct recording_writer *w, const struct recording_group *group);
 
 /* Adds what the scheduler has counted for threads; likewise. */
 int recording_writer_add_scheds(
@@ -148,6 +164,21 @@ int recording_writer_add_scheds(
 
 /* Completes a full file and begins the next one. 0; 1: no file follows; or a negative errno. */
 int recording_writer_rotate(struct recording_writer *w);
+
+/*
+ * Writes what is kept to a file of its own. More can be added at its end, before
+ * recording_writer_close(*ret_dump), which precedes any other use of w. 0 or a negative errno.
+ */
+int recording_writer_dump(struct recording_writer *w, const struct recording_dump *dump,
+	struct recording_writer **ret_dump);
+
+/* What is kept at this moment. */
+struct recording_kept {
+	size_t bytes; /* of memory */
+	uint64_t samples;
+	uint64_t first, last; /* ns: times of samples; 0: none */
+};
+void recording_writer_get_kept(const struct recording_writer *w, struct recording_kept *ret_kept);
 
 void recording_writer_get_stats(
 	const struct recording_writer *w, struct recording_writer_stats *ret_stats);

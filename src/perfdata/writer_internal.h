@@ -9,6 +9,7 @@
 #include "base/scan_budget.h"
 #include "base/vec.h"
 #include "record/uapi.h"
+#include "perfdata/box.h"
 #include "perfdata/compress.h"
 #include "perfdata/format.h"
 #include "perfdata/live_tasks.h"
@@ -45,11 +46,27 @@ struct recording_writer {
 	struct compressor compressor;
 	struct buf plain;               /* to be compressed */
 	struct dsos files;              /* that are mapped as code; only their keys are used */
-	struct live_tasks tasks;        /* with opts.rotate */
+	struct live_tasks tasks;        /* with opts.rotate or box: at the start of its records */
+	struct box *box;                /* owned; NULL: a file is written */
 	uint64_t first_time, last_time; /* ns; of samples; 0: none */
 	uint64_t wall_ns, clock_ns;     /* the same moment, at the start */
 	struct recording_writer_stats stats;
 };
+
+/* Whether files repeat the tasks that earlier records have described. */
+static inline bool writer_follows(const struct recording_writer *w)
+{
+	return w->opts.rotate || w->box;
+}
+
+/* Compresses what was collected. 0 or a negative errno. */
+int writer_compress(struct recording_writer *w);
+
+/* Takes the file of a mapping record, for its build ID. */
+void writer_note_map(struct recording_writer *w, const struct perf_event_header *header);
+
+/* Ends a round in memory. 0 or a negative errno. */
+int writer_round_box(struct recording_writer *w);
 
 /* Passes the contents of out to the file, to be written without delay. 0 or a negative errno. */
 int writer_flush(struct recording_writer *w);
@@ -69,6 +86,9 @@ void writer_put_tracing_data(const struct recording_writer *w, struct buf *b);
 
 /* Appends records with the names and mappings of the kernel and of processes. */
 int writer_put_tasks(struct recording_writer *w, struct buf *b);
+
+/* Takes the names and mappings of processes, which dumps begin with. */
+int writer_follow_tasks(struct recording_writer *w);
 
 /* Appends records with the names and mappings that processes have now, and with the time. */
 int writer_put_running(struct recording_writer *w, const pid_t *tids, size_t n, struct buf *b);

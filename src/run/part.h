@@ -49,6 +49,7 @@ struct source;
 	PART(GROUPS, part_groups)                                                                  \
 	PART(RENEWAL, part_renewal)                                                                \
 	PART(PUSH, part_push)                                                                      \
+	PART(BLACKBOX, part_blackbox)                                                              \
 	SHARED(RECORDER, part_recorder)                                                            \
 	PART(RECORDED_EVENTS, part_recorded_events)                                                \
 	PART(SPANS, part_spans)                                                                    \

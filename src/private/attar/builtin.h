@@ -195,6 +195,24 @@ struct attar_run_record_opts {
 	 * unless no_switches is set.
 	 */
 	bool switches, no_switches;
+	/*
+	 * No file is written while the run lasts: the newest events are kept in memory, and written
+	 * to a file of their own at each request for a report, when a condition is true, and at the
+	 * end unless there are conditions. NULL: a file is written.
+	 */
+	const struct attar_run_box_opts *box;
+};
+
+struct attar_run_box_opts {
+	uint64_t keep_ns;        /* how long events are kept */
+	uint64_t max_bytes;      /* of the memory for events and names */
+	struct attar_texts when; /* conditions, see run/record/condition.h */
+	/*
+	 * What a file has of the time before its condition (0: all that is kept) and after it, ns
+	 */
+	uint64_t before_ns, after_ns;
+	uint64_t at_most, at_most_ns; /* files for conditions in this time; 0: no limit */
+	uint64_t rotate;              /* former files that are kept as PATH.1 and so on */
 };
 
 /*
@@ -483,6 +501,29 @@ struct attar_run_recorded {
 
 /* Returns 1, or 0 if the run does not write a recording. */
 int run_get_recorded(const struct attar_run *run, struct attar_run_recorded *ret_recorded);
+
+/* What attar_run_box_opts has led to. */
+struct attar_run_boxed {
+	uint64_t samples;     /* that are kept now */
+	uint64_t bytes;       /* of memory, that they and the names of tasks need */
+	uint64_t first, last; /* ns: the times of the oldest and the newest one; 0: none */
+	uint64_t dumps;       /* files that were written */
+	uint64_t left_out;    /* files that at_most has prevented */
+};
+
+/* A file. Strings are borrowed until the next one is written. */
+struct attar_run_dump {
+	const char *path, *reason;
+	uint64_t first, last; /* ns: the times of its samples; 0: none */
+	uint64_t samples, records, file_bytes;
+	uint64_t took_ns;
+};
+
+/* Returns 1, or 0 if the run does not keep events. */
+int run_get_boxed(const struct attar_run *run, struct attar_run_boxed *ret_boxed);
+
+/* Files since the last report: number i. Returns 1, or 0 if there are no more. */
+int run_get_dump(const struct attar_run *run, size_t i, struct attar_run_dump *ret_dump);
 
 /*
  * How many occurrences of the event of source i the kernel counted, but the run did not receive,

@@ -16,6 +16,7 @@
 #include "run/input/recorded_events.h"
 #include "run/parts.h"
 #include "run/parts/switch_records.h"
+#include "run/record/blackbox.h"
 #include "run/record/portable.h"
 #include "run/record/recorded_groups.h"
 #include "run/record/recorded_waits.h"
@@ -166,6 +167,9 @@ int run_record(struct attar_run *run, const struct attar_run_record_opts *opts)
 	if (recorder->opts.rotate && !recorder->opts.max_bytes)
 		return attar_fail(-EINVAL, "--rotate requires --max-size, the size at which a new "
 					   "file begins" ATTAR_FIX "add --max-size");
+	r = blackbox_prepare(run, &recorder->opts);
+	if (r < 0)
+		return r;
 	recorder_of(run)->is_on = true;
 	recorder_of(run)->to_file = recorder->opts.path;
 	recorder->left = UINT64_MAX;
@@ -211,7 +215,7 @@ static int recorder_begin(struct attar_run *run, void *self)
 {
 	struct run_recorder *recorder = self;
 	bool tasks = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
-	const struct recording_writer_opts opts = {
+	struct recording_writer_opts opts = {
 		.path = recorder->opts.path,
 		.buffer = run->opts.buffer,
 		.limit = {run->hooks.give_up, run->hooks.ctx},
@@ -229,6 +233,7 @@ static int recorder_begin(struct attar_run *run, void *self)
 
 	if (!recorder_of(run)->is_on || !recorder->opts.path)
 		return 0;
+	blackbox_set_writer(run, &opts);
 	r = recording_writer_open(&opts, &recorder->writer);
 	if (r == 0)
 		r = recorded_events_add(run, recorder->writer);
@@ -238,6 +243,8 @@ static int recorder_begin(struct attar_run *run, void *self)
 		r = recording_writer_begin(recorder->writer);
 	if (r == 0)
 		r = recorded_groups_add(run, recorder->writer);
+	if (blackbox_is_on(run)) /* files begin later */
+		return r;
 	return r == 0 ? recorded_waits_add(run, recorder->writer, RECORDING_BEGAN) : r;
 }
 
@@ -480,7 +487,18 @@ static int recorder_ended(struct attar_run *run, void *self)
 {
 	struct recording_writer *w = recorder_of(run)->writer;
 
+	if (blackbox_is_on(run)) /* each file has it */
+		return 0;
 	return w && !recorder_has_all(run) ? recorded_waits_add(run, w, RECORDING_ENDED) : 0;
+}
+
+/* What the kernel has counted, at the end of a file. */
+static int add_counts(struct attar_run *run)
+{
+	struct run_recorder *recorder = recorder_of(run);
+	int r = run->stream ? recorder_add_losses(run, recorder->writer, &recorder->lost) : 0;
+
+	return r == 0 ? add_missing(run) : r;
 }
 
 /* Completes the file. */
@@ -491,9 +509,7 @@ static int recorder_end(struct attar_run *run, void *self)
 
 	if (!recorder->writer)
 		return 0;
-	r = run->stream ? recorder_add_losses(run, recorder->writer, &recorder->lost) : 0;
-	if (r == 0)
-		r = add_missing(run);
+	r = blackbox_is_on(run) ? blackbox_end(run) : add_counts(run);
 	finished = recording_writer_finish(recorder->writer);
 	r = finished < 0 ? finished : r;
 	recorder_count(run);
@@ -508,6 +524,8 @@ static void recorder_detach(struct attar_run *run, void *self)
 	struct run_recorder *recorder = self;
 
 	recorder->opts.portable = false;
+	if (blackbox_is_on(run))
+		(void)recording_writer_close(TAKE_PTR(recorder->writer));
 	(void)recorder_end(run, recorder);
 	portable_done(recorder->portable);
 	map_done(&recorder->lost);
