@@ -406,6 +406,10 @@ static int complete(struct ending *e, struct file_written *written)
 
 int writer_rename_files(const char *path, unsigned rotate)
 {
+	struct stat st;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* not /dev/null */
+		return 0;
 	for (unsigned i = rotate; i > 0; i--) {
 		struct buf from _cleanup_(buf_done) = {0}, to _cleanup_(buf_done) = {0};
 

@@ -153,7 +153,8 @@ const struct attar_option common_input_options[] = {
 		.complete = "file"),
 	ATTAR_TEXT(T, from, 0, "from", "TIME",
 		"only the part of the recording from TIME on: a time of day (03:12:40.5), a date "
-		"(2026-11-30 03:12:40), seconds since its start (12.5), or before its end (-30s)"),
+		"(2026-11-30 03:12:40), seconds since its start (12.5), or before its end (-30s); "
+		"without --input, of what 'attar record --overwrite' holds on this machine"),
 	ATTAR_TEXT(T, to, 0, "to", "TIME", "only the part up to TIME"),
 	ATTAR_TEXT(T, at, 0, "at", "TIME", "the same as --from, for --at TIME --for TIME"),
 	ATTAR_TIME(T, for_ns, 0, "for", "TIME",

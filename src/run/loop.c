@@ -397,6 +397,8 @@ static int loop_begin(
 			"with their parents");
 	if (r == 0)
 		r = pull_prepare(run);
+	if (r == 0)
+		r = range_open_box(run);
 	if (r < 0)
 		return r;
 	run->phase = RUN_ENDED; /* until it has started */

@@ -224,8 +224,10 @@ const char *run_target_words(struct attar_run *run)
 	const char *text;
 
 	if (run->replay) {
-		buf_str(&words, " --input ");
-		escape_shell(&words, o->input);
+		if (!range_is_of_box(run)) {
+			buf_str(&words, " --input ");
+			escape_shell(&words, o->input);
+		}
 		range_words(o, &words);
 	}
 	if (o->all_cpus && run->command.argv)

@@ -706,3 +706,32 @@ def test_a_month(agent, tmp_path):
     assert a.file.stat().st_size < 1 << 20
     assert a.value('profiler_failures_total', 'switches') == 0, a.log()
     a.end()
+
+
+def test_a_black_box(agent, tmp_path):
+    """Its keys are options. A file is written for a condition, of which there is one in an hour."""
+    path, at = tmp_path / 'box.data', 7_000_000_000_000_123
+    a = agent(EMPTY + f'[blackbox]\nfile = {path}\nevents = page-faults\nkeep = 1m\n'
+              f'when = syscalls:sys_enter_lseek/offset=={at} && whence==0/\nafter = 100ms\n'
+              'max-memory = 16M\nat-most = 1/h\nformer-files = 2\n')
+    with open('/dev/zero', 'rb') as zero:
+        def is_written():
+            os.lseek(zero.fileno(), at, 0)
+            return f'events in {path}' in a.log()
+        wait_until(is_written, 'a file is written')
+    a.end()
+    done = run('page-faults', '--input', path, '--format', 'json')
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / 'box.data.1').exists()
+
+
+@pytest.mark.parametrize('text, message', [
+    ('[blackbox]\nwhat = 1\n',
+     "2: no such key 'what' of [blackbox]: the keys are file, events, keep, max-memory, when"),
+    ('[blackbox]\nkeep = 1x\n', '--keep'),
+    ('[x]\nrun = record -a\n', 'which grows without a limit: use a profiler with reports, or '
+                               '--overwrite, which keeps the newest events'),
+])
+def test_keys_of_a_black_box(tmp_path, text, message):
+    done = run('agent', '--check', '-c', write(tmp_path, text))
+    assert done.returncode == 2 and message in done.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar record --overwrite: the newest events in memory, written to a file when needed."""
+import datetime
 import json
 import os
 import re
@@ -59,11 +60,12 @@ def seeker():
 
 
 class Box:
-    def __init__(self, spawn, path, *args, events=SEEKS):
+    def __init__(self, spawn, path, *args, events=SEEKS, prefix=()):
         self.path, self.errors = path, path.with_suffix('.err')
         with open(self.errors, 'w', encoding='utf-8') as errors:
-            self.process = spawn(ATTAR, 'record', '--overwrite', '-a', '-e', events, '-o', path,
-                                 *args, stdout=subprocess.PIPE, stderr=errors, text=True)
+            self.process = spawn(*prefix, ATTAR, 'record', '--overwrite', '-a', '-o', path,
+                                 *(['-e', events] if events else []), *args,
+                                 stdout=subprocess.PIPE, stderr=errors, text=True)
         wait_until(lambda: is_waiting(self.process), 'attar waits')
 
     def notes(self):
@@ -89,7 +91,11 @@ def events_of(path, *args):
     """Each event of a recording: its time, name of the task, PID and offset."""
     done = run('trace', '-q', '--format', 'json', '--input', path, *args)
     assert done.returncode == 0, done.stderr
-    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    return events_in(done.stdout)
+
+
+def events_in(text):
+    reports = [json.loads(line) for line in text.splitlines()]
     return [(row['time'], row['comm'], row['tid'], row['values']['offset'])
             for r in reports for s in r['sections'] if s['kind'] == 'events' for row in rows_of(s)]
 
@@ -213,6 +219,21 @@ def test_a_condition_of_an_event(tmp_path, spawn, seeker, before):
     assert [note[:2] for note in box.notes()] == [(when, len(kept))]
 
 
+def test_a_full_disk_does_not_end_it(tmp_path, spawn, seeker):
+    """It goes on, and the next file has all events."""
+    path = tmp_path / 'box.data'
+    path.symlink_to('/dev/full')
+    box = Box(spawn, path)
+    assert not (tmp_path / 'box.data.1').exists()
+    seeker.seek(10)
+    box.process.send_signal(signal.SIGUSR1)
+    wait_until(lambda: 'No space left on device' in box.errors.read_text(), 'it fails')
+    path.unlink()
+    seeker.seek(10)
+    assert box.dump()[1] == 20
+    box.end()
+
+
 def test_at_most(tmp_path, spawn, seeker):
     box = Box(spawn, tmp_path / 'box.data', '--dump-when',
               f'syscalls:sys_enter_lseek/offset>={FIRST} && offset%1000==0/', '--at-most', '2/h')
@@ -237,6 +258,83 @@ def test_a_condition_of_pressure(tmp_path, spawn, seeker):
         loop.kill()
     assert box.notes()[0][0] == 'psi:cpu some 100ms/2s'
     box.end()
+
+
+# Other boxes of this machine do not matter: the socket is in a directory of its own.
+ALONE = ('unshare', '-m', 'sh', '-c',
+         'mount -t tmpfs -o mode=700 none /run/attar && exec "$@"', 'sh')
+
+
+@pytest.fixture
+def alone(root):
+    os.makedirs('/run/attar', mode=0o700, exist_ok=True)
+    return ALONE
+
+
+def beside(box, *args):
+    return subprocess.run(['nsenter', '-m', '-t', str(box.process.pid), *map(str, args)],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def test_at_reads_the_box_of_this_machine(tmp_path, spawn, seeker, alone):
+    """The same events as a file, and the commands that follow read it, too."""
+    box = Box(spawn, tmp_path / 'box.data', prefix=alone)
+    seeker.seek(100, 'before')
+    time.sleep(1.1)
+    at = datetime.datetime.now().strftime('%H:%M:%S.%f')
+    seeker.seek(200, 'ended')
+    done = beside(box, ATTAR, 'trace', '-q', '--format', 'json', '--at', at, '--for', '1h')
+    assert done.returncode == 0, done.stderr
+    events = events_in(done.stdout)
+    assert [event[-1] for event in events] == list(range(FIRST + 100, FIRST + 300))
+    assert {event[1] for event in events} == {'ended'}
+    box.dump()
+    in_file = events_of(tmp_path / 'box.data', '--at', at)
+    assert [event[1:] for event in in_file] == [event[1:] for event in events]
+    done = beside(box, ATTAR, 'trace', '--at', '2020-01-01 00:00:00', '--for', '1s')
+    assert done.returncode == 2 and 'is outside of the black box, which has events' in done.stderr
+    second = Box(spawn, tmp_path / 'second.data',
+                 prefix=['nsenter', '-m', '-t', str(box.process.pid)])
+    assert 'another black box of this user runs' in second.errors.read_text()
+    second.end()
+    box.process.kill()
+    box.process.communicate()
+
+
+def test_the_commands_after_next_read_the_box(tmp_path, spawn, alone):
+    box = Box(spawn, tmp_path / 'box.data', events=None, prefix=alone)
+    time.sleep(2)
+    done = beside(box, ATTAR, 'overview', '--from=-1s', '--rows', '3')
+    assert done.returncode == 0 and 'processes' in done.stdout, done.stderr
+    assert '/proc/self' not in done.stdout + done.stderr
+    for line in re.findall(r'next: attar (.*)', done.stdout):
+        assert '--from' in line or '--input' not in line
+    box.end()
+
+
+def test_other_users_do_not_get_it(tmp_path, spawn, alone):
+    """Also if they could reach the socket."""
+    box = Box(spawn, tmp_path / 'box.data', prefix=alone)
+    mode = beside(box, 'stat', '-c', '%a', '/run/attar', '/run/attar/box')
+    assert mode.stdout.split() == ['700', '600']
+    assert beside(box, 'chmod', '777', '/run/attar', '/run/attar/box').returncode == 0
+    connect = """import os, socket
+os.setresuid(65534, 65534, 65534)
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(20)
+s.connect('/run/attar/box')
+print(s.recv(1), flush=True)"""
+    assert beside(box, sys.executable, '-c', connect).stdout == "b''\n"
+    root = connect.replace('os.setresuid(65534, 65534, 65534)', '')
+    assert beside(box, sys.executable, '-c', root).stdout == "b'r'\n"
+    box.end()
+
+
+def test_no_box(alone):
+    done = subprocess.run([*alone, ATTAR, 'trace', '-e', 'cpu-clock', '--at', '1'],
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == ''
+    assert '--at requires --input, or a black box that runs' in done.stderr
 
 
 def test_after_kill_nothing_remains(tmp_path, spawn, seeker):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/agent/checks.h"
 
+#include "cli/agent/box_keys.h"
 #include "cli/cli.h"
 #include "cli/output/output_options.h"
 #include "cli/output/outputs_check.h"
@@ -156,16 +157,18 @@ int agent_checks_words(struct agent_checks *checks, const struct agent_section *
 {
 	char **words = s->words;
 	struct output_options options;
+	const bool is_box = agent_box_is(words);
 	struct args args = {0};
 	struct attar_run *run;
 	int r = output_options_run_new(words[0], &options, &run);
 
 	if (r < 0)
 		return r;
-	if (output_options_has_own(attar_run_profiler(run))) /* it has no reports */
+	if (output_options_has_own(attar_run_profiler(run)) && !is_box) /* it has no reports */
 		r = attar_fail(-EINVAL,
 			"'%s' writes a recording, which grows without a limit" ATTAR_FIX
-			"use a profiler with reports",
+			"use a profiler with reports, or --overwrite, which keeps the newest "
+			"events",
 			words[0]);
 	if (r == 0)
 		r = args_parse(run, n, words, &args);
@@ -177,10 +180,10 @@ int agent_checks_words(struct agent_checks *checks, const struct agent_section *
 					"use -p PID, or no target for the whole system");
 	else if (r == 0 && reads_recording(words))
 		r = attar_fail(-EINVAL, "--input reads a recording" ATTAR_FIX "remove it");
-	else if (r == 0 && !attar_run_interval(run))
+	else if (r == 0 && !attar_run_interval(run) && !is_box)
 		r = attar_fail(
 			-EINVAL, "reports need an interval" ATTAR_FIX "add -i, for example -i 10s");
-	else if (r == 0)
+	else if (r == 0 && !is_box)
 		r = check_outputs(checks, s, &options);
 	if (r == 0 && checks->machine)
 		r = check_start(checks, run, s, &options);

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "cli/agent/box_keys.h"
 #include "cli/child_process.h"
 
 #define SECOND        UINT64_C(1000000000)
@@ -158,6 +159,8 @@ static char **list_words(const struct agent_child *c, char *freq)
 		words[n++] = (char *)"-F";
 		words[n++] = freq;
 	}
+	if (agent_box_is(c->words)) /* it says on stderr which files it writes */
+		return words;
 	words[n++] = (char *)"--append"; /* a restart keeps earlier reports */
 	words[n++] = (char *)"-q";
 	words[n++] = (char *)"-o";

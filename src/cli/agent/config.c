@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "base/user_file.h"
 #include "base/words.h"
+#include "cli/agent/box_keys.h"
 #include "cli/agent/checks.h"
 #include "cli/cli.h"
 
@@ -280,6 +281,12 @@ static int take_head(struct reader *r, char *text)
 
 static int take_run(struct reader *r, const char *key, const char *value)
 {
+	if (agent_box_is_section(r->section->name) && strcmp(key, "run") != 0) {
+		r->section->run_line = r->section->run_line ?: r->line;
+		if (agent_box_take(r->section, key, value) < 0)
+			return attar_context(-EINVAL, "%s:%u", r->path, r->line);
+		return 0;
+	}
 	if (strcmp(key, "run") != 0)
 		return bad(r, r->line,
 			"no such key '%s': a profiler's section only has the key run", CLIP(key));

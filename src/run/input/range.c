@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/input/range.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "report/model/number.h"
 #include "run/input/replay.h"
 #include "run/parts/timer.h"
+#include "run/record/box_socket.h"
 #include "run/run.h"
 #include "run/events/sources.h"
 #include "stream/stream.h"
@@ -15,6 +17,8 @@ struct range_options {
 	bool is_on;
 	bool has_from, has_to; /* has_to: also by --for */
 	struct moment from, to;
+	int box; /* a descriptor of the events of the black box */
+	bool is_of_box;
 };
 
 PART_STATE(options_of_range, struct range_options, PART_RANGE)
@@ -33,13 +37,15 @@ static int parse_option(const char *name, const char *text, struct moment *ret_m
 	return r < 0 ? attar_context(r, "--%s", name) : 0;
 }
 
+/* NULL: none is given. */
+static const char *first_option(const struct common_opts *o)
+{
+	return o->from ? "--from" : o->to ? "--to" : o->at ? "--at" : o->for_ns ? "--for" : NULL;
+}
+
 static int check_options(const struct common_opts *o)
 {
-	const char *name = o->from     ? "--from"
-			   : o->to     ? "--to"
-			   : o->at     ? "--at"
-			   : o->for_ns ? "--for"
-				       : NULL;
+	const char *name = first_option(o);
 
 	if (!name)
 		return 0;
@@ -48,11 +54,6 @@ static int check_options(const struct common_opts *o)
 			"%s conflicts with --pull: the events happen now" ATTAR_FIX
 			"record them, and give %s with --input",
 			name, name);
-	if (!o->input)
-		return attar_fail(-EINVAL,
-			"%s requires --input: only a recording has a past" ATTAR_FIX
-			"use -d TIME to watch the running system for a time",
-			name);
 	if (o->from && o->at)
 		return attar_fail(-EINVAL, "--from and --at are the same: give one of them");
 	if (o->to && o->for_ns)
@@ -60,6 +61,43 @@ static int check_options(const struct common_opts *o)
 	if (o->for_ns && !o->from && !o->at)
 		return attar_fail(-EINVAL, "--for requires --at, the time at which it begins");
 	return 0;
+}
+
+bool range_is_of_box(const struct attar_run *run)
+{
+	return options_of_range(run)->is_of_box;
+}
+
+int range_open_box(struct attar_run *run)
+{
+	struct range_options *options = options_of_range(run);
+	char path[64];
+	int r;
+
+	if (!first_option(&run->opts) || run->opts.input)
+		return 0;
+	r = box_socket_get(&options->box);
+	if (r == -ENOENT)
+		return attar_fail(-EINVAL,
+			"%s requires --input, or a black box that runs: without them there is no "
+			"past" ATTAR_FIX
+			"start 'attar record --overwrite', or use -d TIME to watch the running "
+			"system for a time",
+			first_option(&run->opts));
+	if (r < 0)
+		return r;
+	options->is_of_box = true;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", options->box);
+	run->opts.input = intern_text(&run->texts, path);
+	return run->opts.input ? 0 : base_oom();
+}
+
+static void range_free(struct attar_run *run, void *self)
+{
+	struct range_options *options = self;
+
+	if (options->is_of_box)
+		close(options->box);
 }
 
 static int range_prepare(struct attar_run *run, void *self)
@@ -194,15 +232,18 @@ static int is_outside(const struct attar_run *run, const char *option, const cha
 {
 	const struct run_range *range = range_of(run);
 	struct buf first _cleanup_(buf_done) = {0}, last _cleanup_(buf_done) = {0};
+	struct buf what _cleanup_(buf_done) = {0};
 
+	buf_str(&what, range_is_of_box(run) ? "black box" : "recording ");
+	if (!range_is_of_box(run))
+		buf_str(&what, CLIP(run->opts.input));
 	put_time(run, range->first, &first);
 	put_time(run, range->last, &last);
 	if (range->last == UINT64_MAX)
 		return attar_fail(-EINVAL, "%s %s is before the first event, at %s", option,
 			CLIP(text), buf_text(&first));
-	return attar_fail(-EINVAL,
-		"%s %s is outside of the recording %s, which has events from %s to %s", option,
-		CLIP(text), CLIP(run->opts.input), buf_text(&first), buf_text(&last));
+	return attar_fail(-EINVAL, "%s %s is outside of the %s, which has events from %s to %s",
+		option, CLIP(text), buf_text(&what), buf_text(&first), buf_text(&last));
 }
 
 static const char *from_option(const struct common_opts *o)
@@ -439,5 +480,7 @@ static void range_remark(
 	}
 }
 
-const struct run_part part_range = {
-	.size = sizeof(struct range_options), .prepare = range_prepare, .remark = range_remark};
+const struct run_part part_range = {.size = sizeof(struct range_options),
+	.prepare = range_prepare,
+	.remark = range_remark,
+	.free = range_free};

@@ -37,6 +37,15 @@ struct run_range {
 	bool has_waits;
 };
 
+/*
+ * Without --input, the options concern the events that the black box of this machine holds: they
+ * become the input. 0 or a negative errno.
+ */
+int range_open_box(struct attar_run *run);
+
+/* Whether that is the input. */
+bool range_is_of_box(const struct attar_run *run);
+
 /* Appends the options as words of a command line. */
 void range_words(const struct common_opts *o, struct buf *words);
 

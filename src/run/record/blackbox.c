@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/record/blackbox.h"
 
+#include <stdio.h>
+#include <sys/mman.h>
+
 #include "base/log.h"
 #include "base/vec.h"
 #include "run/intervals.h"
 #include "run/parts.h"
+#include "run/record/box_socket.h"
 #include "run/record/condition.h"
 #include "run/record/recorded_groups.h"
 #include "run/record/recorded_waits.h"
@@ -23,6 +27,7 @@ struct blackbox {
 	VEC(uint64_t) times; /* ns: of the files that at_most counts */
 	uint64_t written, left_out;
 	VEC(struct attar_run_dump) dumps; /* since the last report; strings are the run's */
+	int socket;                       /* for --at; -1: none */
 };
 
 PART_STATE(blackbox_of, struct blackbox, PART_BLACKBOX)
@@ -59,6 +64,7 @@ int blackbox_prepare(struct attar_run *run, const struct attar_run_record_opts *
 		return 0;
 	r = check_options(opts);
 	box->is_on = true;
+	box->socket = -1;
 	box->opts = *opts->box;
 	box->path = opts->path;
 	return r;
@@ -120,24 +126,29 @@ static int note_dump(struct blackbox *box, const struct attar_run_dump *dump)
 	return vec_push(&box->dumps, *dump) < 0 ? base_oom() : 0;
 }
 
+static int write_dump(struct attar_run *run, const char *path, unsigned rotate, uint64_t from,
+	struct recording_writer_stats *ret_stats)
+{
+	const struct recording_dump opts = {.path = path,
+		.buffer = run->opts.buffer,
+		.limit = {run->hooks.give_up, run->hooks.ctx},
+		.rotate = rotate,
+		.from = from};
+	struct recording_writer *writer = recorder_of(run)->writer, *dump;
+	int r = recorded_groups_add(run, writer);
+
+	if (r == 0)
+		r = recording_writer_dump(writer, &opts, &dump);
+	return r == 0 ? complete(run, dump, ret_stats) : r;
+}
+
 static int blackbox_dump(struct attar_run *run, const char *reason, uint64_t from)
 {
 	struct blackbox *box = blackbox_of(run);
-	const struct recording_dump opts = {.path = box->path,
-		.buffer = run->opts.buffer,
-		.limit = {run->hooks.give_up, run->hooks.ctx},
-		.rotate = (unsigned)box->opts.rotate,
-		.from = from};
-	struct run_recorder *recorder = recorder_of(run);
 	const uint64_t began = base_now();
 	struct recording_writer_stats stats;
-	struct recording_writer *dump;
-	int r = recorded_groups_add(run, recorder->writer);
+	int r = write_dump(run, box->path, (unsigned)box->opts.rotate, from, &stats);
 
-	if (r == 0)
-		r = recording_writer_dump(recorder->writer, &opts, &dump);
-	if (r == 0)
-		r = complete(run, dump, &stats);
 	if (r < 0)
 		return r;
 	return note_dump(box, &(struct attar_run_dump){.path = box->path,
@@ -148,6 +159,18 @@ static int blackbox_dump(struct attar_run *run, const char *reason, uint64_t fro
 				      .records = stats.records,
 				      .file_bytes = stats.file_bytes,
 				      .took_ns = base_now() - began});
+}
+
+/* A full disk does not end the box: what it holds can be written later. */
+static int try_dump(struct attar_run *run, const char *reason, uint64_t from)
+{
+	int r = blackbox_dump(run, reason, from);
+
+	if (r >= 0 || r == -ENOMEM)
+		return r;
+	log_warn("%s: %s", reason, attar_error());
+	attar_error_clear();
+	return 0;
 }
 
 int blackbox_end(struct attar_run *run)
@@ -165,9 +188,53 @@ int blackbox_end(struct attar_run *run)
 /* A request for a report is one for a file. */
 static int blackbox_requested(struct attar_run *run, void *self)
 {
-	int r = blackbox_is_on(run) ? blackbox_dump(run, "request", 0) : 0;
+	return blackbox_is_on(run) ? try_dump(run, "request", 0) : 0;
+}
 
-	return r < 0 ? r : 0;
+/* ---- readers ---- */
+
+static int blackbox_started(struct attar_run *run, void *self)
+{
+	struct blackbox *box = self;
+	int r;
+
+	if (!box->is_on || box->socket >= 0)
+		return 0;
+	r = box_socket_listen(&box->socket);
+	if (r == -EADDRINUSE)
+		log_note("another black box of this user runs: --at reads the events of that one");
+	return 0;
+}
+
+/* A file in memory of all events. A descriptor; -1: failed. */
+static int dump_to_memory(struct attar_run *run)
+{
+	int fd = memfd_create("attar-box", MFD_CLOEXEC);
+	struct recording_writer_stats stats;
+	char path[64];
+
+	if (fd < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (write_dump(run, path, 0, 0, &stats) == 0)
+		return fd;
+	log_warn("--at: %s", attar_error());
+	attar_error_clear();
+	close(fd);
+	return -1;
+}
+
+/* One reader at a time: the rings are read in between. */
+static void serve(struct attar_run *run, int fd)
+{
+	int client = box_socket_accept(fd), recording;
+
+	if (client < 0)
+		return;
+	recording = dump_to_memory(run);
+	box_socket_give(client, recording);
+	if (recording >= 0)
+		close(recording);
 }
 
 /* ---- conditions ---- */
@@ -216,11 +283,12 @@ static int blackbox_turn(struct attar_run *run, void *self, uint64_t now)
 
 	if (!box->is_on)
 		return 0;
+	serve(run, box->socket);
 	r = look(box, now);
 	if (r < 0 || !box->pending || now < box->due)
 		return r;
 	reason = TAKE_PTR(box->pending);
-	r = blackbox_dump(run, reason,
+	r = try_dump(run, reason,
 		box->opts.before_ns ? box->since - MIN(box->since, box->opts.before_ns) : 0);
 	return r < 0 ? r : run_report_request(run, base_now());
 }
@@ -270,6 +338,8 @@ static void blackbox_detach(struct attar_run *run, void *self)
 {
 	struct blackbox *box = self;
 
+	if (box->is_on)
+		box_socket_close(box->socket);
 	vec_each (&box->conditions, c)
 		condition_done(c);
 	vec_done(&box->conditions);
@@ -279,6 +349,7 @@ static void blackbox_detach(struct attar_run *run, void *self)
 
 const struct run_part part_blackbox = {.size = sizeof(struct blackbox),
 	.opened = blackbox_opened,
+	.started = blackbox_started,
 	.requested = blackbox_requested,
 	.turn = blackbox_turn,
 	.remark = blackbox_remark,
