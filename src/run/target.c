@@ -13,6 +13,7 @@
 #include "run/counts/counts.h"
 #include "run/counts/exited.h"
 #include "run/input/range.h"
+#include "run/input/replay.h"
 #include "run/parts/group_select.h"
 #include "run/rings.h"
 #include "run/run.h"
@@ -224,7 +225,7 @@ const char *run_target_words(struct attar_run *run)
 	const char *text;
 
 	if (run->replay) {
-		if (!range_is_of_box(run)) {
+		if (!run->replay->range.is_of_box) {
 			buf_str(&words, " --input ");
 			escape_shell(&words, o->input);
 		}

@@ -63,11 +63,6 @@ static int check_options(const struct common_opts *o)
 	return 0;
 }
 
-bool range_is_of_box(const struct attar_run *run)
-{
-	return options_of_range(run)->is_of_box;
-}
-
 int range_open_box(struct attar_run *run)
 {
 	struct range_options *options = options_of_range(run);
@@ -234,8 +229,8 @@ static int is_outside(const struct attar_run *run, const char *option, const cha
 	struct buf first _cleanup_(buf_done) = {0}, last _cleanup_(buf_done) = {0};
 	struct buf what _cleanup_(buf_done) = {0};
 
-	buf_str(&what, range_is_of_box(run) ? "black box" : "recording ");
-	if (!range_is_of_box(run))
+	buf_str(&what, range->is_of_box ? "black box" : "recording ");
+	if (!range->is_of_box)
 		buf_str(&what, CLIP(run->opts.input));
 	put_time(run, range->first, &first);
 	put_time(run, range->last, &last);
@@ -309,6 +304,7 @@ int range_open(struct attar_run *run)
 	int r = 0;
 
 	range_of(run)->is_on = options->is_on;
+	range_of(run)->is_of_box = options->is_of_box;
 	if (!options->is_on)
 		return 0;
 	r = find_times(run);

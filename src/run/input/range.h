@@ -25,6 +25,7 @@ struct range_loss {
 /* Of the run's replay; times in ns, on the clock of the recording. */
 struct run_range {
 	bool is_on;                       /* one of the options was given */
+	bool is_of_box;                   /* the input is the black box of this machine */
 	bool is_resolved;                 /* from and to are set */
 	bool is_before;                   /* the event that is delivered is from before the range */
 	bool begins_early;                /* before the first sample of the recording */
@@ -42,9 +43,6 @@ struct run_range {
  * become the input. 0 or a negative errno.
  */
 int range_open_box(struct attar_run *run);
-
-/* Whether that is the input. */
-bool range_is_of_box(const struct attar_run *run);
 
 /* Appends the options as words of a command line. */
 void range_words(const struct common_opts *o, struct buf *words);
