@@ -366,5 +366,6 @@ def test_clocks_count_kernel_code_without_permission(nobody, sysctl):
     clock = table(report)[0]['value'] * 1e6
     times = next(s for s in report['sections'] if s['name'] == 'command')
     spent = dict(zip([c['name'] for c in times['columns']], times['rows'][0]))
-    assert clock > 1.5 * spent['user']
-    assert abs(clock - spent['user'] - spent['system']) < 0.3 * clock
+    # Faults take a third of the time or more. A clock of user code alone would have the user time.
+    assert spent['system'] > 0.2 * clock
+    assert abs(clock - spent['user'] - spent['system']) < 0.1 * clock
