@@ -14,7 +14,7 @@ import pytest
 
 from command import ATTAR, wait_until, workload
 
-pytestmark = [pytest.mark.exclusive('events'),
+pytestmark = [pytest.mark.exclusive,
               pytest.mark.skipif(os.path.exists('/sys/kernel/tracing/user_events_data'),
                                  reason='this kernel has user_events')]
 
