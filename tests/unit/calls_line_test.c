@@ -189,7 +189,8 @@ static void test_structures(void **state)
 {
 	const struct timespec time = {.tv_sec = 1, .tv_nsec = 5};
 	const struct stat file = {.st_mode = S_IFREG | 0644, .st_size = 7},
-			  device = {.st_mode = S_IFCHR | 0620, .st_rdev = makedev(136, 1)};
+			  device = {.st_mode = S_IFCHR | 0620, .st_rdev = makedev(136, 1)},
+			  flags = {.st_mode = S_IFDIR | 07750};
 	const uint64_t action[4] = {1, 0x14000000, 0x1000, 0x4000}, signals = ~UINT64_C(0x80040100),
 		       limit[2] = {8 << 20, UINT64_MAX};
 	const int status = 3 << 8, killed = SIGKILL, pair[2] = {3, 4};
@@ -207,6 +208,8 @@ static void test_structures(void **state)
 		"nanosleep(0x10, NULL) = 0");
 	check((struct calls_call){.name = "fstat", .args = {3, 16}, .memory = {[1] = BYTES(file)}},
 		"fstat(3, {st_mode=S_IFREG|0644, st_size=7, ...}) = 0");
+	check((struct calls_call){.name = "fstat", .args = {3, 16}, .memory = {[1] = BYTES(flags)}},
+		"fstat(3, {st_mode=S_IFDIR|S_ISUID|S_ISGID|S_ISVTX|0750, st_size=0, ...}) = 0");
 	check(
 		(struct calls_call){
 			.name = "fstat", .args = {1, 16}, .memory = {[1] = BYTES(device)}},

@@ -135,14 +135,19 @@ void calls_line_signal(struct calls_line *line, int signal)
 		line_one(line, &calls_names_signal, (uint32_t)signal);
 }
 
-static void line_file_mode(struct calls_line *line, uint64_t value)
+void calls_line_mode(struct calls_line *line, unsigned mode)
 {
+	enum { FLAGS = S_ISUID | S_ISGID | S_ISVTX };
 	const char *type =
-		value & S_IFMT ? calls_find_name(&calls_names_mode_type, value & S_IFMT) : NULL;
+		mode & S_IFMT ? calls_find_name(&calls_names_mode_type, mode & S_IFMT) : NULL;
 
-	if (type)
-		calls_line_add(line, "%s|", type);
-	calls_line_add(line, "%#03o", (unsigned)(value & (type ? 07777 : 0xffff)));
+	if (mode & S_IFMT && !type) {
+		calls_line_add(line, "%#03o", mode);
+		return;
+	}
+	calls_line_add(line, "%s%s%s%s%s%#03o", type ?: "", type ? "|" : "",
+		mode & S_ISUID ? "S_ISUID|" : "", mode & S_ISGID ? "S_ISGID|" : "",
+		mode & S_ISVTX ? "S_ISVTX|" : "", mode & ~(unsigned)(S_IFMT | FLAGS));
 }
 
 static void line_protocol(struct calls_line *line, const struct calls_call *call, uint64_t value)
@@ -242,7 +247,7 @@ static void line_arg(struct calls_line *line, const struct calls_call *call, uns
 		calls_line_add(line, "%#03o", (unsigned)(value & 0xffff));
 		break;
 	case CALLS_FILE_MODE:
-		line_file_mode(line, value);
+		calls_line_mode(line, (uint16_t)value);
 		break;
 	case CALLS_DIRFD:
 		if ((int)value == AT_FDCWD) {

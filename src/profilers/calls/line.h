@@ -71,6 +71,8 @@ void calls_line_pointer(struct calls_line *line, uint64_t address);
 
 void calls_line_fd(struct calls_line *line, pid_t pid, int fd);
 void calls_line_signal(struct calls_line *line, int signal);
+/* "S_IFDIR|S_ISGID|0770" */
+void calls_line_mode(struct calls_line *line, unsigned mode);
 
 /* name(arguments), and its end: " = result" with the error, or " <unfinished ...>". */
 void calls_line_args(struct calls_line *line, const struct calls_call *call);

@@ -39,12 +39,8 @@
 
 static void show_mode(struct calls_line *line, const char *field, unsigned mode)
 {
-	const char *type = calls_find_name(&calls_names_mode_type, mode & S_IFMT);
-
-	if (type)
-		calls_line_add(line, "%s=%s|%#03o", field, type, mode & 07777);
-	else
-		calls_line_add(line, "%s=%#03o", field, mode);
+	calls_line_add(line, "%s=", field);
+	calls_line_mode(line, mode);
 }
 
 SHOWN(stat, struct stat, .at_exit = true)
