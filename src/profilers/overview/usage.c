@@ -134,8 +134,6 @@ static int add_process(struct attar_run *run, struct usages *usages, int proc, c
 	struct usage usage = {.pid = (pid_t)atol(name)}, *more;
 	const struct usage *same;
 
-	if (usage.pid == getpid())
-		return 0;
 	thread = attar_run_thread(run, usage.pid);
 	usage.is_selected = attar_run_is_selected(run, thread) && !(thread && thread->exited);
 	if (usages->only_selected && !usage.is_selected)
@@ -180,13 +178,14 @@ static void usages_done(struct usages *usages)
 static int usages_read(struct attar_run *run, bool only_selected, const struct usages *before,
 	struct usages *ret_usages)
 {
+	const pid_t own = getpid();
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	int r = 0;
 
 	*ret_usages = (struct usages){.time = now(), .only_selected = only_selected};
 	while (proc && r == 0 && ret_usages->n < PROCESSES_MAX && (entry = readdir(proc)))
-		if (*entry->d_name >= '1' && *entry->d_name <= '9')
+		if (*entry->d_name >= '1' && *entry->d_name <= '9' && atol(entry->d_name) != own)
 			r = add_process(run, ret_usages, dirfd(proc), entry->d_name, before);
 	if (proc)
 		closedir(proc);
