@@ -66,7 +66,7 @@ int box_seal(struct box *box, const struct buf *end, uint64_t now);
 /* Drops what is too old or too much. tasks: at the start of what is left. 0 or a negative errno. */
 int box_drop(struct box *box, struct live_tasks *tasks, uint64_t now);
 
-/* Appends the records of tasks of a segment, without those of rounds. 0 or a negative errno. */
+/* Appends the records of tasks of a segment, without the marks of rounds. 0 or a negative errno. */
 int box_get_tasks(const struct box_segment *segment, struct buf *records);
 
 #endif
