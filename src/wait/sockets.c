@@ -127,11 +127,18 @@ static void read_unix_address(const struct wait_thread *thread, const struct att
 		*name = '@';
 }
 
-/*
- * The socket with this name; 0: there is none. In the table: "Num: RefCount Protocol Flags Type St
- * Inode Path".
- */
-static uint64_t find_unix_address(pid_t tid, const char *name, bool listens)
+/* A line of /proc/PID/net/unix, of a socket that has a name. */
+struct unix_row {
+	unsigned flags, type;
+	uint64_t inode;
+	const char *name;
+};
+
+/* Whether it is the one that is looked for. */
+typedef bool unix_row_fn(void *ctx, const struct unix_row *row);
+
+/* Calls fn for the sockets of the thread's network namespace until it returns true. */
+static void each_unix_row(pid_t tid, unix_row_fn *fn, void *ctx)
 {
 	struct buf table _cleanup_(buf_done) = {0};
 	char path[PATH_BYTES], *save = NULL;
@@ -141,45 +148,73 @@ static uint64_t find_unix_address(pid_t tid, const char *name, bool listens)
 		attar_error_clear();
 	for (char *line = table.len ? strtok_r(table.data, "\n", &save) : NULL; line;
 		line = strtok_r(NULL, "\n", &save)) {
-		uint64_t inode;
-		unsigned flags;
+		struct unix_row row;
 		int at = 0;
 
-		if (sscanf(line, "%*s %*x %*x %x %*x %*x %" SCNu64 " %n", &flags, &inode, &at) ==
-				2 &&
-			at && !strcmp(line + at, name) && (!listens || flags & LISTENS))
-			return inode;
+		if (sscanf(line, "%*s %*x %*x %x %x %*x %" SCNu64 " %n", &row.flags, &row.type,
+			    &row.inode, &at) != 3 ||
+			!at || !line[at])
+			continue;
+		row.name = line + at;
+		if (fn(ctx, &row))
+			return;
 	}
-	return 0;
 }
 
+struct unix_address {
+	const char *name;
+	bool listens;
+	uint64_t inode; /* 0: not found */
+};
+
+static bool has_unix_address(void *ctx, const struct unix_row *row)
+{
+	struct unix_address *address = ctx;
+
+	if (strcmp(row->name, address->name) != 0 || (address->listens && !(row->flags & LISTENS)))
+		return false;
+	address->inode = row->inode;
+	return true;
+}
+
+/*
+ * The socket with this name; 0: there is none. In the table: "Num: RefCount Protocol Flags Type St
+ * Inode Path".
+ */
+static uint64_t find_unix_address(pid_t tid, const char *name, bool listens)
+{
+	struct unix_address address = {.name = name, .listens = listens};
+
+	each_unix_row(tid, has_unix_address, &address);
+	return address.inode;
+}
+
+struct unix_datagrams {
+	struct attar_wait *wait;
+	uint64_t inode;
+};
+
 /* A socket of datagrams without a peer, which has a name: a client does not need one. */
+static bool is_unix_datagrams(void *ctx, const struct unix_row *row)
+{
+	const struct unix_datagrams *socket = ctx;
+
+	if (row->inode != socket->inode || row->type != SOCK_DGRAM)
+		return false;
+	socket->wait->kind = ATTAR_WAIT_CLIENTS;
+	wait_set_object(socket->wait, "datagrams at %s", row->name);
+	return true;
+}
+
 static void wait_unix_datagrams(struct attar_waits *waits, const struct wait_thread *thread,
 	struct attar_wait *wait, uint64_t inode)
 {
-	struct buf table _cleanup_(buf_done) = {0};
-	char path[PATH_BYTES], *save = NULL;
+	struct unix_datagrams socket = {.wait = wait, .inode = inode};
 
 	if (!waits->has_running || waits->unix_reads == WAIT_UNIX_READS_MAX)
 		return;
 	waits->unix_reads++;
-	snprintf(path, sizeof(path), "/proc/%d/net/unix", (int)thread->tid);
-	if (file_read(path, TABLE_MAX, &table) < 0)
-		attar_error_clear();
-	for (char *line = table.len ? strtok_r(table.data, "\n", &save) : NULL; line;
-		line = strtok_r(NULL, "\n", &save)) {
-		uint64_t found;
-		unsigned type;
-		int at = 0;
-
-		if (sscanf(line, "%*s %*x %*x %*x %x %*x %" SCNu64 " %n", &type, &found, &at) !=
-				2 ||
-			found != inode || type != SOCK_DGRAM || !at || !line[at])
-			continue;
-		wait->kind = ATTAR_WAIT_CLIENTS;
-		wait_set_object(wait, "datagrams at %s", line + at);
-		return;
-	}
+	each_unix_row(thread->tid, is_unix_datagrams, &socket);
 }
 
 /*

@@ -120,9 +120,7 @@ def test_a_file_on_request_and_at_the_end(tmp_path, spawn, seeker):
 
 
 def test_equal_to_a_recording_of_the_same_time(tmp_path, spawn, seeker):
-    """
-    Names and PIDs, also of processes that have ended. Times are those of two events each.
-    """
+    """Names and PIDs, also of processes that have ended."""
     box = Box(spawn, tmp_path / 'box.data', '--keep', '3s')
     whole = spawn(ATTAR, 'record', '-q', '-a', '-e', SEEKS, '-o', tmp_path / 'all.data')
     wait_until(lambda: is_waiting(whole), 'attar waits')

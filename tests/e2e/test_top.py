@@ -317,13 +317,13 @@ def test_samples_that_stand_for_several_events(tmp_path, freq, count, remark):
 @pytest.mark.parametrize('attributes, count, sum_of_samples', [
     ('period=10', 2000, None), ('period=10/top-by=n:1', None, 200)])
 def test_each_tenth_call_counts_as_ten(attributes, count, sum_of_samples):
-    """Sums are those of the samples, as a remark says."""
+    """Sums count each sample once, as a remark says."""
     found = report('top', '-e', f'syscalls:sys_enter_getppid//{attributes}/', '--',
                    workload('flood'), 2000)
     row, = scripts.rows(found, 'top')
     assert row.get('syscalls:sys_enter_getppid') == count and row.get('n') == sum_of_samples
     first = "'syscalls:sys_enter_getppid': each sample counts as 10 events, its period"
-    second = 'sums of expressions are those of the samples, which stand for several events'
+    second = 'sums of expressions count each sample once, though it stands for several events'
     assert first in found['remarks'] and (second in found['remarks']) == bool(sum_of_samples)
 
 

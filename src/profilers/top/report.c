@@ -224,7 +224,7 @@ static void add_remarks(
 	attar_report_evicted(report, top->table, "keys");
 	if (sample_events_remark(run, report) && has_sums(top))
 		attar_report_remark(report,
-			"sums of expressions are those of the samples, which stand for several "
+			"sums of expressions count each sample once, though it stands for several "
 			"events");
 	if (top->has_limits)
 		attar_report_remark(report,
